@@ -10,7 +10,7 @@ mod render;
 use clap::Parser;
 use cli::args::{Args, Command};
 use cli::exit;
-use commands::{cc, check, coverage, explain, replay, run, script, show};
+use commands::{cc, check, coverage, diff, explain, replay, run, script, show};
 use heisen_engine::program::rust_std;
 use render::paint;
 use std::path::Path;
@@ -38,6 +38,7 @@ pub fn heisen() -> ExitCode {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
         Command::Explain(args) => explain::run(&args, stop),
+        Command::Diff(args) => diff::run(&args, stop),
         Command::Show(args) => show::run(&args),
         Command::Script(args) => script::run(&args, stop),
         Command::Run(args) => run::run(&args, stop),
@@ -45,7 +46,7 @@ pub fn heisen() -> ExitCode {
         Command::Cc { .. } => cc::run(cc::C),
         Command::Cpp { .. } => cc::run(cc::CPP),
         Command::Header => {
-            paint::print(heisen_engine::program::embedded::HEADER, false);
+            paint::write(heisen_engine::program::embedded::HEADER, false);
             Ok(exit::CLEAN)
         }
     };

@@ -41,7 +41,10 @@ pub fn root() -> PathBuf {
 pub fn heisen(directory: &Path) -> Command {
     let mut command = Command::new(heisen_path());
     // The environment of the machine must not change what programs print.
-    command.current_dir(directory).env_remove("RUST_BACKTRACE").env_remove("LD_PRELOAD");
+    command.current_dir(directory);
+    for variable in ["RUST_BACKTRACE", "LD_PRELOAD", "COLUMNS"] {
+        command.env_remove(variable);
+    }
     command
 }
 

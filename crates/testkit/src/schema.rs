@@ -93,6 +93,14 @@ impl Schema {
                         }
                     }
                 }
+                "additionalProperties" => {
+                    for (name, field) in value.as_object().into_iter().flatten() {
+                        if schema["properties"].get(name).is_none() {
+                            self.complete(argument, field, &format!("{at}/{name}"), errors);
+                            described.insert(name.clone());
+                        }
+                    }
+                }
                 "items" => {
                     for (index, item) in value.as_array().into_iter().flatten().enumerate() {
                         self.complete(argument, item, &format!("{at}/{index}"), errors);

@@ -71,16 +71,16 @@ impl Moment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Remedy {
-    /// Every access holds the lock, but the thread releases it between its two accesses.
+    /// All three accesses hold the lock, but the thread releases it between its two accesses.
     ReleasedBetween {
         /// The lock.
         lock: String,
         /// The thread that releases it.
         thread: ThreadId,
-        /// Where it releases the lock.
+        /// Where it releases the lock; empty if that is not in the program's own code.
         place: String,
     },
-    /// Other accesses hold a lock that this one does not hold.
+    /// The access of the other thread holds a lock that this one does not hold.
     LockMissing {
         /// The lock.
         lock: String,
@@ -130,6 +130,50 @@ pub struct Compared {
     pub from: Option<usize>,
     /// Whether the other execution does not have this data flow.
     pub flow_differs: bool,
+    /// The index of the same event in the other execution. `None` if it does not have the event, or has it in the
+    /// common beginning.
+    #[serde(default)]
+    pub partner: Option<usize>,
+    /// Whether another thread was preempted just before this event.
+    #[serde(default)]
+    pub preempts: bool,
+    /// The function.
+    #[serde(default)]
+    pub function: String,
+    /// The functions and places of the stack, innermost first. Empty if no stack was taken.
+    #[serde(default)]
+    pub stack: Vec<String>,
+    /// The locks that the thread holds.
+    #[serde(default)]
+    pub locks: Vec<String>,
+}
+
+impl Compared {
+    /// An event about which nothing else is known.
+    pub fn new(moment: Moment) -> Compared {
+        Compared {
+            moment,
+            only_here: false,
+            from: None,
+            flow_differs: false,
+            partner: None,
+            preempts: false,
+            function: String::new(),
+            stack: Vec::new(),
+            locks: Vec::new(),
+        }
+    }
+}
+
+/// Two executions from their first difference on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The events of each execution.
+    pub executions: [Vec<Compared>; 2],
+    /// How many events both executions have in common before the first difference.
+    pub common: usize,
+    /// How much of each execution differs.
+    pub reductions: [Reduction; 2],
 }
 
 /// Why an execution fails.

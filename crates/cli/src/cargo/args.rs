@@ -4,7 +4,7 @@
 //! `heisen check`. Options for cargo come last in each command, because their heading in the help applies to
 //! all options that follow.
 
-use crate::cli::args::{Color, ReplayArgs, SearchArgs};
+use crate::cli::args::{Color, ReplayArgs, ResultArgs, SearchArgs};
 use crate::cli::exit;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -52,10 +52,6 @@ pub struct TestArgs {
 
     #[command(flatten)]
     pub search: SearchArgs,
-
-    /// Write the results as JUnit XML to this file
-    #[arg(help_heading = "Output", long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
 
     #[command(flatten)]
     pub output: Output,
@@ -179,9 +175,8 @@ pub struct Output {
     #[arg(help_heading = "Output", short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
-    /// Write the result as JSON to this file (- is standard output); for tests, one object per line
-    #[arg(help_heading = "Output", long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub results: ResultArgs,
 
     /// Show neither passing tests nor the progress of cargo
     #[arg(help_heading = "Output", short, long)]

@@ -1,11 +1,12 @@
 //! Renders the results of tests as text: a line for each test, in the style of cargo, the failures, and a
 //! summary.
 
-use super::from_here;
 use super::result::{Tested, Verdict};
 use crate::render::caveat;
 use crate::render::check::screens;
+use crate::render::github;
 use crate::render::paint::{Paint, count, number};
+use crate::render::place::from_here;
 use heisen_engine::check::session::Finished;
 use heisen_engine::check::{Empty, Kind};
 use std::fmt::Write;
@@ -97,6 +98,23 @@ pub fn failures(paint: Paint, all: &[Tested]) -> String {
         }
     }
     if out.is_empty() { out } else { format!("\nfailures:\n\n{}", out.trim_end_matches('\n')) + "\n" }
+}
+
+/// The annotations of all tests that failed or could not be explored.
+pub fn annotations(all: &[Tested]) -> String {
+    let mut out = String::new();
+    for tested in all {
+        let name = &format!("{} ({})", tested.name, tested.binary);
+        out += &match &tested.verdict {
+            Verdict::Explored(explored, schedules) => {
+                let schedules: Vec<PathBuf> = schedules.iter().map(|path| from_here(path)).collect();
+                github::findings(name, &explored.outcome, &schedules, REPLAY)
+            }
+            Verdict::Error(error) => github::error(name, &error.to_string()),
+            Verdict::Ignored | Verdict::Interrupted(_) => String::new(),
+        };
+    }
+    out
 }
 
 /// The summary. `left` is the number of selected tests that were not begun.

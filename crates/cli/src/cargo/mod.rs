@@ -32,7 +32,6 @@ use crate::render::paint;
 use args::{Args, Command};
 use clap::Parser;
 use heisen_engine::Error;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -83,13 +82,4 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
-}
-
-/// A path for messages: relative to the current directory if it lies below that directory.
-fn from_here(path: &Path) -> PathBuf {
-    let here = std::env::current_dir().unwrap_or_default();
-    match path.strip_prefix(here) {
-        Ok(below) if !below.as_os_str().is_empty() => below.to_owned(),
-        _ => path.to_owned(),
-    }
 }

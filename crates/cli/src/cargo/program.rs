@@ -1,10 +1,10 @@
 //! `cargo heisen run`, `build` and `replay`: the commands for programs and schedule files.
 
+use super::Failure;
 use super::args::{BuildArgs, Cargo, ReplayCommand, RunArgs, Targets};
 use super::build::{self, BuildRequest, Executable, Mode, build};
 use super::line::{COMMAND, REPLAY};
 use super::workspace::Workspace;
-use super::{Failure, from_here};
 use crate::cli::args::Color;
 use crate::cli::exit;
 use crate::cli::search_options;
@@ -12,6 +12,8 @@ use crate::commands::check;
 use crate::commands::check::Place;
 use crate::commands::{replay as replays, show};
 use crate::render::paint::print;
+use crate::render::place::from_here;
+use crate::render::result_file::check_files;
 use heisen_engine::Error;
 use heisen_engine::check::session::Session;
 use heisen_engine::program::Program;
@@ -45,7 +47,8 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let workspace = Workspace::find(&args.cargo)?;
     let output = args.output;
     let directory = output.output.unwrap_or_else(|| workspace.schedules());
-    check::check_places(&directory, output.json.as_deref())?;
+    check::check_places(&directory)?;
+    check_files(&output.results.files(), true)?;
     let options = search_options::options(&args.search, stop)?;
     let mut targets = Targets {
         bin: args.bin.into_iter().collect(),
@@ -71,11 +74,12 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         command: COMMAND,
         replay: REPLAY,
         origin: &origin(Mode::Programs, &words),
+        html: None,
     };
     let options = search_options::options_for(&program, &args.search, options);
     let session = Session::new(program, options);
     let finished = check::explore(session, stop.clone(), output.quiet, place.directory)?;
-    Ok(check::conclude(&finished, &place, output.json.as_deref(), output.quiet, output.color)?)
+    Ok(check::conclude(&finished, &place, &output.results, output.quiet, output.color)?)
 }
 
 /// The only program, or the one that `cargo run` would run by default.

@@ -1,5 +1,8 @@
 //! The result of one test.
 
+use super::line::REPLAY;
+use crate::render::place::from_here;
+use crate::render::sarif;
 use heisen_engine::Error;
 use heisen_engine::check::session::Finished;
 use serde_json::{Value, json};
@@ -39,6 +42,20 @@ impl Tested {
     /// Whether its verdict has caveats.
     pub fn has_caveats(&self) -> bool {
         matches!(&self.verdict, Verdict::Explored(explored, _) if explored.outcome.has_caveats())
+    }
+
+    /// The result as a run of SARIF. `None` for an ignored test.
+    pub fn sarif(&self) -> Option<Value> {
+        let name = &format!("{} {}", self.binary, self.name);
+        match &self.verdict {
+            Verdict::Explored(explored, schedules) => {
+                let schedules: Vec<PathBuf> = schedules.iter().map(|path| from_here(path)).collect();
+                Some(sarif::run(name, &explored.outcome, &schedules, REPLAY))
+            }
+            Verdict::Ignored => None,
+            Verdict::Interrupted(_) => Some(sarif::failed_run(name, "interrupted")),
+            Verdict::Error(error) => Some(sarif::failed_run(name, &error.to_string())),
+        }
     }
 
     /// The result as one JSON object, with the names of the test. For an explored test, it contains the

@@ -5,16 +5,20 @@ use super::build::{self, BuildRequest, Executable, Mode};
 use super::result::{Tested, Verdict};
 use super::selection::{self, Selection, Test, Wanted};
 use super::workspace::Workspace;
-use super::{Failure, from_here, junit, line};
+use super::{Failure, junit, line};
+use crate::cli::args::Format;
 use crate::cli::exit;
 use crate::cli::search_options;
 use crate::commands::check;
-use crate::render::paint::{Paint, count, print, say};
+use crate::render::paint::{self, Paint, count, print, say};
+use crate::render::place::from_here;
+use crate::render::result_file::{check_files, is_stdout, write};
+use crate::render::{json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::Session;
 use heisen_engine::check::{Ended, Options};
-use heisen_engine::platform::atomic_file;
 use heisen_engine::program::Program;
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,8 +29,8 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let selection = Selection::new(args)?;
     let workspace = Workspace::find(&args.cargo)?;
     let directory = args.output.output.clone().unwrap_or_else(|| workspace.schedules());
-    check::check_places(&directory, args.output.json.as_deref())?;
-    args.junit.as_deref().map_or(Ok(()), |path| check::check_file("--junit", path))?;
+    check::check_places(&directory)?;
+    check_files(&args.output.results.files(), true)?;
     let options = search_options::options(&args.search, stop)?;
     let words = build::words(args.build.words(), &args.targets);
     let order = BuildRequest {
@@ -42,7 +46,6 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         options,
         directory: &directory,
         origin: super::program::origin(Mode::Tests, &words),
-        json_on_stdout: args.output.json.as_deref() == Some(Path::new("-")),
         paint: Paint::new(args.output.color),
         stop,
     };
@@ -57,7 +60,6 @@ struct TestRun<'a> {
     directory: &'a Path,
     /// How the executables were built, as a comment for schedule files.
     origin: String,
-    json_on_stdout: bool,
     paint: Paint,
     stop: &'a Arc<AtomicBool>,
 }
@@ -100,9 +102,9 @@ impl TestRun<'_> {
         self.conclude(&all, filtered, left, began.elapsed())
     }
 
-    /// Prints text for people. It goes to standard error if the JSON goes to standard output.
+    /// Prints text for people. It goes to standard error if a result goes to standard output.
     fn print(&self, text: &str) {
-        print(text, self.json_on_stdout);
+        print(text, self.args.output.results.on_stdout());
     }
 
     fn tested(&self, executable: &Executable, name: &str, time: Duration, verdict: Verdict) -> Tested {
@@ -149,13 +151,17 @@ impl TestRun<'_> {
         if !passed || !self.args.output.quiet {
             self.print(&format!("{}\n", line::line(self.paint, tested)));
         }
-        if self.json_on_stdout {
-            print(&format!("{}\n", tested.json()), false);
+        if self.args.output.results.json.as_deref().is_some_and(is_stdout) {
+            paint::write(&format!("{}\n", tested.json()), false);
         }
     }
 
     fn conclude(&self, all: &[Tested], filtered: usize, left: usize, time: Duration) -> Result<u8, Failure> {
-        self.print(&line::failures(self.paint, all));
+        let results = &self.args.output.results;
+        match results.format {
+            Format::Text => self.print(&line::failures(self.paint, all)),
+            Format::Github => paint::write(&line::annotations(all), results.on_stdout()),
+        }
         self.print(&line::summary(self.paint, all, filtered, left, time));
         if all.is_empty() && left == 0 {
             say(match filtered {
@@ -163,12 +169,16 @@ impl TestRun<'_> {
                 _ => format!("no test matches; {} filtered out", count(filtered as u64, "test")),
             });
         }
-        if let Some(path) = &self.args.junit {
-            atomic_file::write(path, junit::document(all).as_bytes())?;
+        if let Some(path) = &results.junit {
+            write(&junit::document(all), path)?;
         }
-        if let Some(path) = self.args.output.json.as_deref().filter(|_| !self.json_on_stdout) {
+        if let Some(path) = &results.sarif {
+            let runs: Vec<Value> = all.iter().filter_map(Tested::sarif).collect();
+            json::write(&sarif::document(&runs), path)?;
+        }
+        if let Some(path) = results.json.as_deref().filter(|path| !is_stdout(path)) {
             let lines: String = all.iter().map(|tested| format!("{}\n", tested.json())).collect();
-            atomic_file::write(path, lines.as_bytes())?;
+            write(&lines, path)?;
         }
         if self.stop.load(Relaxed) {
             say(match all.last().map(|tested| &tested.verdict) {

@@ -1,7 +1,9 @@
 //! The commands of `heisen` and their options.
 
+mod results;
 mod script;
 
+pub use results::{Format, ResultArgs};
 pub use script::{OracleName, RunArgs, ScriptArgs};
 
 use crate::cli::exit;
@@ -35,6 +37,9 @@ pub enum Command {
     /// Explain why a schedule fails, by comparing it with an execution that passes
     #[command(after_help = exit::TABLE)]
     Explain(ExplainArgs),
+    /// Compare the executions of two schedules of one program, side by side
+    #[command(after_help = exit::TABLE)]
+    Diff(DiffArgs),
     /// Show a schedule file as a table of switches with source lines
     Show(ShowArgs),
     /// Run a script that fixes part of the schedule of a program, and search the rest
@@ -83,9 +88,12 @@ pub struct CheckArgs {
     #[arg(help_heading = "Output", short, long, value_name = "DIR", default_value = ".heisen")]
     pub output: PathBuf,
 
-    /// Write the result as JSON to this file (- is standard output)
-    #[arg(help_heading = "Output", long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub results: ResultArgs,
+
+    /// Write pages about the check into this directory: index.html, and one page for each finding
+    #[arg(help_heading = "Output", long, value_name = "DIR")]
+    pub html: Option<PathBuf>,
 
     /// Measure what the executions cover, and write it to this file for heisen coverage
     #[arg(help_heading = "Output", long, value_name = "FILE")]
@@ -371,7 +379,47 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
+    /// Write both executions as a trace for ui.perfetto.dev to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+
+    /// Write the failing execution as a graph for Graphviz to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+
     /// Write the explanation as JSON to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Give up if the program computes or blocks for this long without a scheduling point
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// `heisen diff`
+#[derive(Debug, clap::Args)]
+pub struct DiffArgs {
+    /// The schedule file of the first execution, called A
+    #[arg(value_name = "SCHEDULE")]
+    pub one: PathBuf,
+
+    /// The schedule file of the second execution, called B
+    #[arg(value_name = "SCHEDULE")]
+    pub other: PathBuf,
+
+    /// Write both executions as one self-contained HTML page to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write both executions as JSON to this file, - for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 

@@ -1,12 +1,15 @@
 //! `heisen check`: explores the schedules of a program.
 
-use crate::cli::args::{CheckArgs, Color, TargetArgs};
+use crate::cli::args::{CheckArgs, Color, Format, ResultArgs, TargetArgs};
 use crate::cli::exit;
 use crate::cli::search_options::{jobs, options, options_for};
-use crate::render::check::report;
-use crate::render::json;
+use crate::commands::pages;
+use crate::render::check::{report, summary};
+use crate::render::junit::{self, Case, CaseResult, Suite};
 use crate::render::notice::NoticePrinter;
-use crate::render::paint::{Paint, print, quoted, say};
+use crate::render::paint::{self, Paint, print, quoted, say};
+use crate::render::result_file::{check_files, write};
+use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
 use heisen_engine::check::{Ended, Options};
@@ -18,21 +21,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
-    check_places(&args.output, args.json.as_deref())?;
+    check_places(&args.output)?;
     args.search.check_options()?;
-    if let Some(path) = &args.save {
-        check_file("--save", path)?;
-    }
-    if let Some(path) = &args.coverage {
-        check_file("--coverage", path)?;
-    }
-    let files = [("--save", &args.save), ("--json", &args.json), ("--coverage", &args.coverage)];
-    for (index, (option, file)) in files.iter().enumerate() {
-        if let Some((other, _)) = files[..index].iter().find(|(_, other)| file.is_some() && other == file) {
-            return Err(Error::Input(format!(
-                "{other} and {option} name the same file; choose another for one"
-            )));
-        }
+    let search_files = [("--save", args.save.as_deref()), ("--coverage", args.coverage.as_deref())];
+    check_files(&search_files, false)?;
+    check_files(&[&search_files[..], &args.results.files()].concat(), true)?;
+    if let Some(directory) = &args.html {
+        pages::check_directory(directory)?;
     }
     // Ctrl-C also reaches the compiler. Its failure is then an interruption, not an error.
     let or_interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
@@ -50,10 +45,11 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         command: &own_name(),
         replay: &format!("{} replay", own_name()),
         origin: "",
+        html: args.html.as_deref(),
     };
     let finished = explore(session, stop, args.quiet, &args.output)?;
     let covered = args.coverage.as_deref().map_or(Ok(()), |path| finished.write_coverage(path));
-    let code = conclude(&finished, &place, args.json.as_deref(), args.quiet, args.color)?;
+    let code = conclude(&finished, &place, &args.results, args.quiet, args.color)?;
     covered?;
     Ok(code)
 }
@@ -70,6 +66,8 @@ pub struct Place<'a> {
     pub replay: &'a str,
     /// A comment at the end of each schedule file, which says how the program was built.
     pub origin: &'a str,
+    /// The directory of the pages, if they are wanted.
+    pub html: Option<&'a Path>,
 }
 
 /// Runs a check and shows its notices.
@@ -89,21 +87,41 @@ pub fn explore(
 pub fn conclude(
     finished: &Finished,
     place: &Place<'_>,
-    json: Option<&Path>,
+    results: &ResultArgs,
     quiet: bool,
     color: Color,
 ) -> Result<u8, Error> {
     let Finished { program, options, outcome, .. } = finished;
     let written = finished.write_schedules(place.directory, place.name, place.origin);
-    if !quiet {
-        // Print first, so that an error in writing a file does not hide the findings.
-        let schedules = written.as_deref().unwrap_or_default();
-        let json_on_stdout = json == Some(Path::new("-"));
-        print(&report(Paint::new(color), options, outcome, schedules, place.replay), json_on_stdout);
+    // Print first, so that an error in writing a file does not hide the findings.
+    let schedules = written.as_deref().unwrap_or_default();
+    let name = &program.short_name();
+    let paint = Paint::new(color);
+    match results.format {
+        Format::Text if quiet => {}
+        Format::Text => print(&report(paint, options, outcome, schedules, place.replay), results.on_stdout()),
+        Format::Github => {
+            paint::write(&github::findings(name, outcome, schedules, place.replay), results.on_stdout());
+            if !quiet {
+                print(&summary(paint, options, outcome), results.on_stdout());
+            }
+        }
     }
     let schedules = written?;
-    if let Some(path) = json {
+    if let Some(path) = &results.json {
         json::write(&json::result(program, options, outcome, &schedules), path)?;
+    }
+    if let Some(path) = &results.sarif {
+        let run = sarif::run(name, outcome, &schedules, place.replay);
+        json::write(&sarif::document(&[run]), path)?;
+    }
+    if let Some(path) = &results.junit {
+        let result = CaseResult::of(options, outcome, &schedules, place.replay);
+        let case = Case { name: name.clone(), time: outcome.tally.time, result };
+        write(&junit::document("heisen check", &[Suite { name: name.clone(), cases: vec![case] }]), path)?;
+    }
+    if let Some(directory) = place.html {
+        pages::write(directory, finished, place, &schedules)?;
     }
     if let Some(error) = &outcome.error {
         return Err(error.clone());
@@ -180,28 +198,10 @@ pub fn find_program(
 }
 
 /// Refuses places where results cannot be written, before a search that may take long.
-pub fn check_places(output: &Path, json: Option<&Path>) -> Result<(), Error> {
+pub fn check_places(output: &Path) -> Result<(), Error> {
     let there = output.ancestors().find(|path| path.exists());
     if let Some(path) = there.filter(|path| !path.is_dir()) {
         return Err(Error::Input(format!("{} is not a directory; choose another with -o", path.display())));
-    }
-    match json.filter(|path| *path != Path::new("-")) {
-        Some(path) => check_file("--json", path),
-        None => Ok(()),
-    }
-}
-
-/// Refuses a file that cannot be written.
-pub fn check_file(option: &str, path: &Path) -> Result<(), Error> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
-        let (path, directory) = (path.display(), directory.display());
-        return Err(Error::Input(format!(
-            "{path} cannot be written: {directory} is not a directory; create it"
-        )));
-    }
-    if path.is_dir() {
-        return Err(Error::Input(format!("{} is a directory; name a file for {option}", path.display())));
     }
     Ok(())
 }

@@ -5,9 +5,9 @@
 
 use crate::cli::args::CoverageArgs;
 use crate::cli::exit;
-use crate::commands::check::check_file;
 use crate::render::coverage::Run;
 use crate::render::paint::{Paint, print};
+use crate::render::result_file::check_file;
 use crate::render::{coverage_figure as figure, coverage_table as table};
 use heisen_engine::Error;
 use heisen_engine::check::coverage::Record;

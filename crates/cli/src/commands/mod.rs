@@ -3,7 +3,10 @@
 pub mod cc;
 pub mod check;
 pub mod coverage;
+pub mod diff;
 pub mod explain;
+pub mod pages;
+pub mod prepared;
 pub mod replay;
 pub mod run;
 pub mod script;

@@ -2,28 +2,19 @@
 
 use crate::cli::args::ReplayArgs;
 use crate::cli::exit;
+use crate::commands::prepared::{Prepared, find_program};
 use crate::commands::show;
 use crate::gdb;
-use crate::render::caveat;
-use crate::render::finding::{Screen, operation, value};
-use crate::render::paint::{Paint, print, say};
+use crate::render::finding::{Screen, operation};
+use crate::render::paint::{Paint, print, say, write};
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Closeup, Recorder};
-use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
-use heisen_engine::process::{recorded_input, stdin};
 use heisen_engine::program::Program;
-use heisen_engine::program::compile;
-use heisen_engine::program::compile::Extent;
-use heisen_engine::program::embedded;
-use heisen_trace::{End, FindingKind, Schedule};
-use std::ffi::{OsStr, OsString};
+use heisen_trace::{FindingKind, Schedule};
 use std::fmt::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let schedule = show::read(&args.schedule)?;
@@ -34,90 +25,50 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
 /// Runs the schedule with this program.
 pub fn replay(
     args: &ReplayArgs,
-    mut schedule: Schedule,
-    mut program: Program,
+    schedule: Schedule,
+    program: Program,
     stop: Arc<AtomicBool>,
 ) -> Result<u8, Error> {
-    stdin::fetch(&mut schedule.world, &args.schedule)?;
-    program.at_ready = schedule.at_ready;
-    let changed = program.hash != schedule.binary;
-    if changed {
-        say(format_args!(
-            "warning: {} has changed since the schedule was made; the schedule may no longer fit",
-            program.path.display()
-        ));
-    }
-    let carrier = args.carrier.into();
-    let config = RunConfig { carrier, ..run_config(&schedule, &args.schedule, args.hang, stop)? };
-    let runtime = embedded::runtime()?;
+    let mut prepared = Prepared::of(&args.schedule, schedule, program, args.hang, stop)?;
+    prepared.config.carrier = args.carrier.into();
     if args.gdb {
-        return gdb::run(args, &schedule, &program, &config, &runtime);
+        let Prepared { schedule, program, config, runtime, .. } = &prepared;
+        return gdb::run(args, schedule, program, config, runtime);
     }
-    let recorder = Recorder {
-        runtime: &runtime,
-        program: &program,
-        config: &config,
-        expect_exit: schedule.expect_exit,
-        // Captured, because the report quotes the message of a panic from it. It is printed before the
-        // report.
-        output: Output::Captured,
-        trace: args.trace,
-        accesses: false,
-    };
-    let mut closeup = recorder.record(Job::Schedule(&schedule))?;
+    let recorder = Recorder { trace: args.trace, ..prepared.recorder() };
+    let schedule = &prepared.schedule;
+    let mut closeup = recorder.record(Job::Schedule(schedule))?;
     if !args.quiet {
-        print(&closeup.output, true);
+        // The output is printed before the report, which quotes the message of a panic from it.
+        write(&closeup.output, true);
         if args.trace {
             print(&trace_text(&closeup), false);
         }
     }
-    if let Some(divergence) = &closeup.run.execution.diverged {
-        let expected = schedule.entries.iter().find(|e| e.step == divergence.step).map_or(
-            "what was recorded".to_owned(),
-            |e| {
-                let then = if e.kind.is_value() { value(e.kind, e.options) } else { e.to.to_string() };
-                format!("{} about to {} at {}, then {then}", e.from, operation(e.op, &e.object), e.place)
-            },
-        );
-        let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
-        let why =
-            caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
-        say(format_args!(
-            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program again to get a schedule that fits",
-            divergence.step, divergence.found
-        ));
+    if let Some(divergence) = prepared.divergence(&closeup) {
+        say(divergence);
         return Ok(exit::DIVERGED);
     }
-    if closeup.run.execution.end == End::Stuck {
-        let place =
-            closeup.stack.place().map_or(String::new(), |f| format!(" in {} at {}", f.function, f.place()));
-        return Err(Error::Uncontrolled(format!(
-            "the program ran for {} s without reaching a scheduling point{place}; if it only takes long, raise --hang",
-            args.hang.as_secs_f32()
-        )));
-    }
+    prepared.check_progress(&closeup)?;
     // Look for a race only if the schedule recorded one. An execution with a race may end normally.
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         let same = |closeup: &Closeup| closeup.signature() == schedule.signature;
-        if let Some(race) = recorder.race(Job::Schedule(&schedule), &|_| true, &same)? {
+        if let Some(race) = recorder.race(Job::Schedule(schedule), &|_| true, &same)? {
             closeup = race;
         }
     }
-    conclude(args, &schedule, &recorder, closeup, changed)
+    conclude(args, &prepared, &recorder, closeup)
 }
 
 fn conclude(
     args: &ReplayArgs,
-    schedule: &Schedule,
+    prepared: &Prepared,
     recorder: &Recorder<'_>,
     closeup: Closeup,
-    changed: bool,
 ) -> Result<u8, Error> {
     let paint = Paint::new(args.color);
-    let expected = schedule.outcome.as_ref().map(|(kind, _)| *kind);
-    let same = closeup.verdict.as_ref().map(|v| v.kind) == expected
-        && (changed || schedule.signature.is_empty() || closeup.signature() == schedule.signature);
-    let told = schedule.outcome.as_ref().map_or("a clean end".to_owned(), |(k, m)| format!("{k}: {m}"));
+    let expected = prepared.schedule.outcome.as_ref().map(|(kind, _)| *kind);
+    let (same, told) = (prepared.is_as_recorded(&closeup), prepared.recorded());
     if closeup.too_long {
         let steps = closeup.run.execution.steps;
         say(format_args!(
@@ -144,7 +95,7 @@ fn conclude(
             ));
             Ok(exit::DIVERGED)
         }
-        None if same || changed => {
+        None if same || prepared.changed => {
             if !args.quiet {
                 let words =
                     if same { "ended well, as recorded" } else { "the recorded failure did not happen" };
@@ -156,45 +107,6 @@ fn conclude(
             say(format_args!("another outcome: expected {told}; the program ended well"));
             Ok(exit::DIVERGED)
         }
-    }
-}
-
-/// The configuration of the executions of the check that found the schedule. `path` is the schedule file.
-pub fn run_config(
-    schedule: &Schedule,
-    path: &Path,
-    hang: Duration,
-    stop: Arc<AtomicBool>,
-) -> Result<RunConfig, Error> {
-    Ok(RunConfig {
-        steps: schedule.steps_limit.max(10),
-        hang,
-        stop,
-        symmetry: schedule.symmetry,
-        spurious: schedule.spurious,
-        faults: schedule.faults,
-        world: schedule.world.clone(),
-        input: recorded_input::fetch(schedule, path)?,
-        ..RunConfig::default()
-    })
-}
-
-/// Finds the program of a schedule. Compiles it again if Heisen compiled it and the executable is gone.
-pub fn find_program(schedule: &Schedule) -> Result<Program, Error> {
-    let args: Vec<OsString> = schedule.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
-    let path = Path::new(OsStr::from_bytes(&schedule.program));
-    // `compile` puts the executable into DIR/build/HASH.
-    match (&schedule.source, path.ancestors().nth(3)) {
-        (Some(source), Some(directory)) if !path.exists() => {
-            let source = PathBuf::from(OsString::from_vec(source.clone()));
-            let extent = match (schedule.instrumented, schedule.with_std) {
-                (_, true) => Extent::WithStd,
-                (true, false) => Extent::Program,
-                (false, false) => Extent::AsItIs,
-            };
-            compile::compile(&source, args, directory, extent)
-        }
-        _ => Program::find(path.as_os_str(), args),
     }
 }
 

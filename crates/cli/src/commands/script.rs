@@ -5,7 +5,8 @@ mod from;
 use crate::cli::args::{OracleName, ScriptArgs};
 use crate::cli::exit;
 use crate::commands::check::{check_places, find_program};
-use crate::render::paint::{print, say};
+use crate::render::paint::{print, say, write};
+use crate::render::result_file::check_files;
 use crate::render::script as render;
 use heisen_engine::Error;
 use heisen_engine::platform::atomic_file;
@@ -48,7 +49,8 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
 /// Runs a script and shows the result.
 fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let output = args.output.as_deref().unwrap_or(Path::new(".heisen"));
-    check_places(output, args.json.as_deref())?;
+    check_places(output)?;
+    check_files(&[("--json", args.json.as_deref())], true)?;
     let extent = if args.target.no_instrument { Extent::AsItIs } else { Extent::Program };
     let programs = programs(args, output, extent)?;
     let runtime = embedded::runtime()?;
@@ -92,7 +94,7 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
     if let Some(path) = &args.json {
         let text = format!("{:#}\n", render::to_json(&outcome));
         if path == Path::new("-") {
-            print(&text, false);
+            write(&text, false);
         } else {
             atomic_file::write(path, text.as_bytes())
                 .map_err(|e| Error::Input(format!("{} cannot be written: {e}", path.display())))?;

@@ -79,7 +79,7 @@ pub fn screens(paint: Paint, outcome: &Outcome, schedules: &[PathBuf], replay: &
 }
 
 /// The summary of a check: claim, counts, races, hints and caveats.
-fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
+pub fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     let tally = &outcome.tally;
     let mut out = String::new();
     let findings = outcome.findings().count();

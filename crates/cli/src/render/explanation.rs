@@ -1,14 +1,15 @@
 //! Renders an explanation: the short form that a finding shows, and the complete one with a diagram of the threads.
 
+use crate::render::html::words::verb;
 use crate::render::paint::{Paint, count};
 use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, Ordering, Remedy};
 use heisen_trace::{Op, ThreadId};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// The widest line of the diagram.
-const WIDTH: usize = 100;
-/// The largest number of lines of one diagram.
+/// The indent of diagrams.
+const MARGIN: usize = 4;
+/// The largest number of events of one diagram.
 const MAX_LINES: usize = 60;
 
 /// The short form: some indented lines that begin with `why:`.
@@ -68,7 +69,7 @@ fn story(out: &mut String, explanation: &Explanation, paint: Paint) {
 }
 
 /// What a thread does: `reads balance = 100`.
-fn deed(moment: &Moment) -> String {
+pub fn deed(moment: &Moment) -> String {
     let verb = match moment.op {
         Op::MemRead | Op::AtomicLoad if moment.is_access() => "reads",
         Op::MemWrite | Op::AtomicStore if moment.is_access() => "writes",
@@ -77,7 +78,7 @@ fn deed(moment: &Moment) -> String {
         Op::CondWait => "waits for",
         Op::Lock => "locks",
         Op::Unlock => "unlocks",
-        op => op.name(),
+        op => verb(op),
     };
     let object = if moment.object.is_empty() { String::new() } else { format!(" {}", moment.object) };
     match moment.value {
@@ -108,28 +109,27 @@ fn whose(moment: &Moment) -> String {
     format!("{}'s {what}", moment.thread)
 }
 
-/// The orders with which the program passed, and what would prevent the bug.
+/// The orders with which an execution passed, and what would prevent the bug.
 fn sentences(explanation: &Explanation) -> Vec<String> {
     let moment = |index: usize| explanation.story.get(index);
     let mut out = Vec::new();
     let reversed = explanation.orderings.iter().filter_map(|&Ordering { first, second }| {
         let (first, second) = (moment(first)?, moment(second)?);
-        Some(format!("{} comes before {}", whose(second), whose(first)))
+        Some(format!("{} before {}", whose(second), whose(first)))
     });
     let reversed: Vec<String> = reversed.collect();
     if !reversed.is_empty() {
-        out.push(format!("passes if {}", reversed.join(", or if ")));
+        out.push(format!("it passed with {}", reversed.join(", and with ")));
     }
     for remedy in &explanation.remedies {
         out.push(match remedy {
-            Remedy::ReleasedBetween { lock, thread, place } => format!(
-                "`{}` is accessed with `{lock}` held, but {thread} releases it in between ({place})",
-                explanation.object
-            ),
-            Remedy::LockMissing { lock, thread, place } => format!(
-                "other accesses of `{}` hold `{lock}`; {thread} does not hold it ({place})",
-                explanation.object
-            ),
+            Remedy::ReleasedBetween { lock, thread, place } => {
+                let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+                format!("all three hold `{lock}`, but {thread} releases it in between{place}")
+            }
+            Remedy::LockMissing { lock, thread, place } => {
+                format!("the access in between holds `{lock}`, {thread} does not ({place})")
+            }
             Remedy::LockOrder { locks } => {
                 let locks: Vec<&str> = locks.iter().map(String::as_str).collect();
                 format!("all threads should take {} in the same order", names(&locks))
@@ -152,7 +152,8 @@ pub fn json(explanation: &Explanation, complete: bool) -> Value {
     value
 }
 
-fn name_all(value: &mut Value) {
+/// Names threads and operations in JSON as elsewhere.
+pub fn name_all(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(name_all),
         Value::Object(fields) => {
@@ -172,8 +173,8 @@ fn name_all(value: &mut Value) {
     }
 }
 
-/// The complete form: the short one, and both executions as diagrams of what differs.
-pub fn complete(explanation: &Explanation, paint: Paint) -> String {
+/// The complete form: the short one, and both executions as diagrams of what differs, of at most this width.
+pub fn complete(explanation: &Explanation, paint: Paint, width: usize) -> String {
     let mut out = short(explanation, paint);
     if explanation.failing.is_empty() && explanation.passing.is_empty() {
         line(&mut out, "\n  no execution nearby passes, so there is nothing to compare with");
@@ -191,13 +192,13 @@ pub fn complete(explanation: &Explanation, paint: Paint) -> String {
     );
     for (title, events) in [("it fails", &explanation.failing), ("it passes", &explanation.passing)] {
         let _ = writeln!(out, "\n  {}:", paint.strong(title));
-        diagram(&mut out, events, paint);
+        diagram(&mut out, events, paint, width);
     }
     out
 }
 
 /// A column for each thread, time downward. Events that are the same in both executions are folded.
-fn diagram(out: &mut String, events: &[Compared], paint: Paint) {
+fn diagram(out: &mut String, events: &[Compared], paint: Paint, width: usize) {
     let mut wanted: Vec<bool> = events.iter().map(|event| event.only_here || event.flow_differs).collect();
     for event in events.iter().filter(|event| event.flow_differs) {
         if let Some(write) = event.from {
@@ -216,7 +217,7 @@ fn diagram(out: &mut String, events: &[Compared], paint: Paint) {
         return;
     }
     // Narrow columns, so that deeply nested names still fit: each thread begins some characters further right.
-    let indent = (WIDTH / 3 / threads.len()).clamp(2, 16);
+    let indent = (width / 3 / threads.len()).clamp(2, 16);
     let heads: Vec<String> = threads.iter().map(|thread| format!("{:indent$}", thread.to_string())).collect();
     line(out, &format!("    {}", paint.strong(heads.concat().trim_end())));
     let (mut folded, mut lines) = (0, 0);
@@ -230,14 +231,37 @@ fn diagram(out: &mut String, events: &[Compared], paint: Paint) {
         let column = threads.iter().position(|&thread| thread == event.moment.thread).unwrap_or(0) * indent;
         let mark = if event.only_here { "*" } else { " " };
         let text = format!("{:column$}{mark}{}", "", deed(&event.moment));
-        let room = WIDTH.saturating_sub(8 + event.moment.place.chars().count());
-        let text: String = text.chars().take(room.max(20)).collect();
-        let text = format!("    {text:room$}  {}", paint.faint(&event.moment.place), room = room.min(60));
-        line(out, text.trim_end());
+        let place = &event.moment.place;
+        let room = width.saturating_sub(MARGIN + 2 + place.chars().count()).min(60);
+        if text.chars().count() <= room {
+            line(out, format!("    {text:room$}  {}", paint.faint(place)).trim_end());
+            continue;
+        }
+        line(out, &format!("    {}", beginning(&text, width.saturating_sub(MARGIN))));
+        if !place.is_empty() {
+            let indent = MARGIN + (column + 4).min(width / 2);
+            line(out, &format!("{:indent$}{}", "", paint.faint(end(place, width.saturating_sub(indent)))));
+        }
     }
     fold(out, &mut folded, paint);
     if events.iter().any(|event| event.only_here) {
         line(out, &format!("    {}", paint.faint("* only in this execution")));
+    }
+}
+
+/// The text, or its beginning if it is wider.
+fn beginning(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// The text, or its end if it is wider: the end of a path says most.
+pub fn end(text: &str, width: usize) -> String {
+    match text.chars().count().checked_sub(width) {
+        None | Some(0) => text.to_owned(),
+        Some(extra) => "…".chars().chain(text.chars().skip(extra + 1)).collect(),
     }
 }
 
@@ -294,29 +318,35 @@ mod tests {
             \x20      T1 reads balance = 100      account.c:27\n\
             \x20        T2 writes balance = 150   account.c:31   <- in between\n\
             \x20      T1 writes balance = -1      account.c:31\n\
-            \x20      passes if T2's write comes before T1's read, or if T1's write comes before T2's write\n\
-            \x20      `balance` is accessed with `lock` held, but T1 releases it in between (account.c:28)\n";
+            \x20      it passed with T2's write before T1's read, and with T1's write before T2's write\n\
+            \x20      all three hold `lock`, but T1 releases it in between (account.c:28)\n";
         assert_eq!(short(&explanation(), Paint::new(Color::Never)), expected);
     }
 
     #[test]
     fn the_diagram_fits_and_folds() {
         let event = |thread, only_here, place: &str| Compared {
-            moment: moment(thread, Op::MemWrite, 1, place),
             only_here,
-            from: None,
-            flow_differs: false,
+            ..Compared::new(moment(thread, Op::MemWrite, 1, place))
         };
         let long = "x".repeat(90);
         let events = [event(1, true, "a.c:1"), event(1, false, "a.c:2"), event(2, true, &long)];
         let mut out = String::new();
-        diagram(&mut out, &events, Paint::new(Color::Never));
+        diagram(&mut out, &events, Paint::new(Color::Never), 100);
         assert!(out.contains("… 1 event\n"), "{out}");
         assert!(out.contains("* only in this execution"), "{out}");
+        for width in [40, 60, 100] {
+            out.clear();
+            diagram(&mut out, &events, Paint::new(Color::Never), width);
+            assert!(out.lines().all(|line| line.chars().count() <= width), "{out}");
+        }
+        out.clear();
+        diagram(&mut out, &events[..1], Paint::new(Color::Never), 25);
+        assert_eq!(out, "    T1\n    *writes balance = 1\n        a.c:1\n    * only in this execution\n");
         let mut many = Vec::new();
         many.resize(500, event(1, true, "a.c:1"));
         out.clear();
-        diagram(&mut out, &many, Paint::new(Color::Never));
+        diagram(&mut out, &many, Paint::new(Color::Never), 100);
         assert!(out.lines().count() < MAX_LINES + 5 && out.contains("… 440 events"), "{out}");
     }
 

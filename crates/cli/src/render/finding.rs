@@ -6,7 +6,10 @@ use crate::render::source::Sources;
 use heisen_trace::cycle::{Cycle, Order};
 use heisen_trace::finding::{Block, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
+use std::ffi::OsStr;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 /// The largest number of switches shown. The schedule file has all of them.
@@ -32,7 +35,8 @@ impl Screen<'_> {
     /// The screen as text.
     pub fn render(&self, finding: &Finding) -> String {
         let mut out = String::new();
-        let mut sources = Sources::default();
+        let program = OsStr::from_bytes(&finding.schedule.program);
+        let mut sources = Sources::of_program(Path::new(program));
         // Writing to a String cannot fail.
         let _ = self.write(&mut out, finding, &mut sources);
         out
@@ -94,6 +98,9 @@ impl Screen<'_> {
             let (from, runs) =
                 (count(minimised.from.into(), "preemption"), count(minimised.runs, "execution"));
             writeln!(out, "  minimised from {from}, by {runs}")?;
+        }
+        for file in sources.newer() {
+            writeln!(out, "  note: {file} is newer than the program; the lines shown may be wrong")?;
         }
         if !self.replay.is_empty() {
             writeln!(out, "  replay it: {}", paint.strong(self.replay))?;

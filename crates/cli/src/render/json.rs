@@ -6,9 +6,9 @@
 use crate::render::explanation;
 use crate::render::finding::value;
 use crate::render::race;
+use crate::render::result_file;
 use heisen_engine::Error;
 use heisen_engine::check::{Options, Outcome};
-use heisen_engine::platform::atomic_file;
 use heisen_engine::program::Program;
 use heisen_trace::Finding;
 use heisen_trace::cycle::{Cycle, Repeated};
@@ -23,29 +23,8 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
     let claim = (verdict != "bug").then(|| crate::render::claim::claim(options, outcome));
     let races: Vec<Value> =
         outcome.findings().zip(schedules).filter_map(|(finding, path)| race::json(finding, path)).collect();
-    let findings: Vec<Value> = outcome
-        .findings()
-        .zip(schedules)
-        .map(|(finding, schedule)| {
-            json!({
-                "kind": finding.kind,
-                "message": finding.message,
-                "preemptions": finding.preemptions,
-                "executions_to_find": finding.executions_to_find,
-                "schedule": schedule.display().to_string(),
-                "signature": finding.signature,
-                "thread": finding.thread.map(|t| t.to_string()),
-                "place": finding.stack.place().map(|f| f.place()),
-                "choices": choices(finding),
-                "cycle": finding.cycle.as_ref().map(cycle),
-                "block": finding.block.as_ref().map(block),
-                "predicted": finding.predicted,
-                "minimised": finding.minimised,
-                "explanation": finding.explanation.as_deref().map(|why| explanation::json(why, false)),
-                "default_schedule": finding.switches.is_empty(),
-            })
-        })
-        .collect();
+    let findings: Vec<Value> =
+        outcome.findings().zip(schedules).map(|(found, schedule)| finding(found, schedule)).collect();
     json!({
         "heisen": env!("CARGO_PKG_VERSION"),
         "program": program.path.display().to_string(),
@@ -88,6 +67,27 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "scope": options.scope,
         "patch": options.world.patch,
         "not_controlled": crate::render::caveat::sentences(outcome),
+    })
+}
+
+/// One finding. `schedule` is its schedule file.
+pub fn finding(finding: &Finding, schedule: &Path) -> Value {
+    json!({
+        "kind": finding.kind,
+        "message": finding.message,
+        "preemptions": finding.preemptions,
+        "executions_to_find": finding.executions_to_find,
+        "schedule": schedule.display().to_string(),
+        "signature": finding.signature,
+        "thread": finding.thread.map(|t| t.to_string()),
+        "place": finding.stack.place().map(|f| f.place()),
+        "choices": choices(finding),
+        "cycle": finding.cycle.as_ref().map(cycle),
+        "block": finding.block.as_ref().map(block),
+        "predicted": finding.predicted,
+        "minimised": finding.minimised,
+        "explanation": finding.explanation.as_deref().map(|why| explanation::json(why, false)),
+        "default_schedule": finding.switches.is_empty(),
     })
 }
 
@@ -137,10 +137,5 @@ fn block(block: &Block) -> Value {
 
 /// Writes a JSON value to a file, or to standard output for `-`.
 pub fn write(value: &Value, path: &Path) -> Result<(), Error> {
-    let text = format!("{value:#}\n");
-    if path == Path::new("-") {
-        crate::render::paint::print(&text, false);
-        return Ok(());
-    }
-    atomic_file::write(path, text.as_bytes())
+    result_file::write(&format!("{value:#}\n"), path)
 }

@@ -1,6 +1,7 @@
 //! Formats and prints text for people: colours, numbers, paths and messages.
 
 use crate::cli::args::Color;
+use crate::render::visible;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -16,6 +17,11 @@ impl Paint {
         let wanted =
             || io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
         Paint { on: color == Color::Always || color == Color::Auto && wanted() }
+    }
+
+    /// Without colours.
+    pub fn plain() -> Paint {
+        Paint { on: false }
     }
 
     fn with(self, code: &str, text: impl Display) -> String {
@@ -43,8 +49,18 @@ impl Paint {
     }
 }
 
-/// Writes all of a text. Ignores errors, because the reader may have closed the pipe.
+/// Prints a text for people. Names in it cannot control the terminal, and lines fit into it.
 pub fn print(text: &str, to_stderr: bool) {
+    let text = visible::terminal(text);
+    match terminal_width(to_stderr) {
+        Some(width) => write(&fitted(&text, width), to_stderr),
+        None => write(&text, to_stderr),
+    }
+}
+
+/// Writes all of a text as it is: the output of the program, or a file for machines. Ignores errors, because the reader
+/// may have closed the pipe.
+pub fn write(text: &str, to_stderr: bool) {
     let _ = if to_stderr {
         io::stderr().write_all(text.as_bytes())
     } else {
@@ -55,6 +71,79 @@ pub fn print(text: &str, to_stderr: bool) {
 /// Prints a message to standard error. `eprintln` would panic if the reader has closed the pipe.
 pub fn say(message: impl Display) {
     print(&format!("heisen: {message}\n"), true);
+}
+
+/// The widest line of diagrams: the width of the terminal, at most 100 columns.
+pub fn columns() -> usize {
+    const WIDEST: usize = 100;
+    terminal_width(false).unwrap_or(WIDEST).min(WIDEST)
+}
+
+/// The number of columns of the terminal. The environment variable `COLUMNS` takes precedence. `None` if the text goes
+/// to a file or a pipe.
+fn terminal_width(of_stderr: bool) -> Option<usize> {
+    const LEAST: usize = 20;
+    let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&columns| columns > 0);
+    let real = || {
+        let size = if of_stderr {
+            terminal_size::terminal_size_of(io::stderr())
+        } else {
+            terminal_size::terminal_size_of(io::stdout())
+        };
+        size.map(|(width, _)| usize::from(width.0))
+    };
+    set.or_else(real).map(|columns| columns.max(LEAST))
+}
+
+/// The text with each line that is too wide broken between words. The parts after the first are indented by four more
+/// columns. A word that is wider than a line is not broken.
+pub fn fitted(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if shown_width(line.trim_end()) <= width {
+            out.push_str(line);
+            continue;
+        }
+        let indent = line.chars().take_while(|&c| c == ' ').count();
+        let further = (indent + 4).min(width / 3);
+        let (mut used, mut empty) = (indent, true);
+        out.extend(std::iter::repeat_n(' ', indent));
+        for word in line.trim().split(' ') {
+            let length = shown_width(word);
+            if !empty && !word.is_empty() && used + 1 + length > width {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', further));
+                (used, empty) = (further, true);
+            }
+            if !empty {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += length;
+            empty = false;
+        }
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The number of columns of a text. The sequences of colours have none.
+fn shown_width(text: &str) -> usize {
+    let mut columns = 0;
+    let mut colour = false;
+    for c in text.chars() {
+        match c {
+            '\x1b' => colour = true,
+            'm' if colour => colour = false,
+            _ if colour => {}
+            _ => columns += 1,
+        }
+    }
+    columns
 }
 
 /// A number with a space between groups of three digits.
@@ -88,6 +177,16 @@ pub fn quoted(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let line = "       T1 reads balance = 100      account.c:27\n";
+        assert_eq!(super::fitted(line, 60), line);
+        assert_eq!(super::fitted(line, 40), "       T1 reads balance = 100\n           account.c:27\n");
+        assert_eq!(super::fitted("  a/very/long/path/name b\n", 20), "  a/very/long/path/name\n      b\n");
+        assert_eq!(super::fitted("\x1b[1mone two three\x1b[0m\n", 20), "\x1b[1mone two three\x1b[0m\n");
+        assert_eq!(super::fitted("one two three four five", 20), "one two three four\n    five");
+    }
+
     #[test]
     fn thousands_are_set_apart() {
         assert_eq!(super::number(0), "0");

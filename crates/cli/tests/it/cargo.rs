@@ -52,7 +52,7 @@ fn schedule(ran: &Ran, test: &str) -> String {
 #[test]
 fn bugs_are_found_and_replayed() {
     let sandbox = bank();
-    let args = ["test", "--bound", "1", "--junit", "junit.xml", "--color", "never"];
+    let args = ["test", "--bound", "1", "--junit", "junit.xml", "--sarif", "out.sarif", "--color", "never"];
     let ran = sandbox.cargo_heisen(&args).expect(1);
     assert_eq!(
         lines(&ran),
@@ -85,6 +85,7 @@ fn bugs_are_found_and_replayed() {
     // The normal build is not even started.
     assert!(!sandbox.path("target/debug").exists());
     junit(&sandbox);
+    sarif(&sandbox);
 
     let lost = schedule(&ran, "tests::interest");
     assert!(lost.starts_with("target/heisen/schedules/bank-tests.interest-"), "{lost}");
@@ -119,6 +120,26 @@ fn bugs_are_found_and_replayed() {
     assert!(!ran.err.contains("Finished"), "{}", ran.err);
 }
 
+/// Checks that the SARIF file of the package is valid and complete.
+#[track_caller]
+fn sarif(sandbox: &Sandbox) {
+    let text = std::fs::read_to_string(sandbox.path("out.sarif")).expect("the file");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let schema = serde_json::from_str(include_str!("../sarif.schema.json")).expect("JSON");
+    Schema::new(schema).assert_valid("#", &document);
+    let runs = document["runs"].as_array().expect("a list");
+    let results: Vec<&Value> = runs.iter().filter_map(|run| run["results"].get(0)).collect();
+    // An ignored test has no run.
+    assert_eq!((runs.len(), results.len()), (4, 2), "{document:#}");
+    let rules: Vec<&Value> = results.iter().map(|result| &result["ruleId"]).collect();
+    assert_eq!(rules, ["panic", "deadlock"]);
+    for result in results {
+        let uri = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        assert_eq!(uri, "src/lib.rs", "{result:#}");
+        assert!(result["codeFlows"][0]["threadFlows"][0].is_object(), "{result:#}");
+    }
+}
+
 /// Checks that the JUnit file of the package is valid and complete.
 #[track_caller]
 fn junit(sandbox: &Sandbox) {
@@ -142,8 +163,12 @@ fn junit(sandbox: &Sandbox) {
         let inner = node.first_element_child().map_or("", |inner| inner.tag_name().name());
         (node.attribute("name").expect("a name").to_owned(), inner.to_owned())
     };
-    let expected =
-        [("deposits", ""), ("interest", "failure"), ("many_deposits", "skipped"), ("transfers", "failure")];
+    let expected = [
+        ("deposits", "system-out"),
+        ("interest", "failure"),
+        ("many_deposits", "skipped"),
+        ("transfers", "failure"),
+    ];
     let expected = expected.map(|(name, inner)| (format!("tests::{name}"), inner.to_owned()));
     assert_eq!(cases.map(case).collect::<Vec<_>>(), expected);
     let failure = document.descendants().find(|node| node.has_tag_name("failure")).expect("a failure");

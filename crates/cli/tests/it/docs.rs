@@ -204,6 +204,7 @@ fn check_page(name: &str) {
             .env_remove("CARGO_TARGET_DIR")
             .env_remove("RUSTFLAGS")
             .env_remove("RUST_BACKTRACE")
+            .env_remove("COLUMNS")
             .env_remove("HEISEN_BLESS")
             .env("CC", "cc")
             .output()

@@ -21,7 +21,7 @@ fn event(step: u32, thread: u16, op: Op, object: &str, value: Option<u64>, line:
         size: if value.is_some() { 4 } else { 0 },
         place: format!("account.c:{line}"),
     };
-    Compared { moment, only_here: false, from: None, flow_differs: false }
+    Compared::new(moment)
 }
 
 /// A lost update: T2 writes between the read and the write of T1. The object has the given name.
@@ -62,7 +62,9 @@ fn document(object: &str, failing: Vec<Compared>, passing: Vec<Compared>) -> Val
         },
         "threads": [{ "thread": "T0", "start": "main" }, { "thread": "T1", "start": object }],
         "explanation": explanation,
-        "sources": { "account.c": ["int sum;", "sum = balance;", object, "", "assert(balance == 200);"] },
+        "sources": { "account.c": {
+            "1": "int sum;", "2": "sum = balance;", "3": object, "4": "", "5": "assert(balance == 200);",
+        } },
     })
 }
 

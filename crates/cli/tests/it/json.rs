@@ -89,6 +89,35 @@ fn races_and_memory_errors() {
 }
 
 #[test]
+fn explanations() {
+    let sandbox = Sandbox::new();
+    let example = root().join("examples/c/account.c").display().to_string();
+    let json = check_json(&sandbox.path(""), &[&example]);
+    let schedule = first(&json)["schedule"].as_str().expect("a path").to_owned();
+    let args = ["explain", &schedule, "--json", "-", "--perfetto", "trace.json", "--dot", "graph.dot"];
+    let json = sandbox.heisen(&args).expect(1).json();
+    Schema::read().assert_valid("#/$defs/explain", &json);
+    assert_eq!(json["finding"]["kind"], "assertion", "{json:#}");
+    assert_eq!(json["explanation"]["class"], "atomicity-violation", "{json:#}");
+    let failing = json["explanation"]["failing"].as_array().expect("a list");
+    assert!(failing.iter().any(|event| event["preempts"] == true), "{json:#}");
+    assert!(
+        json["explanation"]["passing"][0].is_object() && json["sources"][&example].is_object(),
+        "{json:#}"
+    );
+    let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).expect("the file");
+    let trace: Value = serde_json::from_str(&read("trace.json")).expect("JSON");
+    let slices = trace["traceEvents"].as_array().expect("a list").iter().filter(|event| event["ph"] == "X");
+    let passing = json["explanation"]["passing"].as_array().map_or(0, Vec::len);
+    assert_eq!(slices.count(), failing.len() + passing);
+    assert!(read("graph.dot").contains("subgraph cluster_T1"), "{}", read("graph.dot"));
+    sandbox
+        .heisen(&["explain", &schedule, "--json", "-", "--dot", "-"])
+        .fails(2, &["--json and --dot both write to standard output"]);
+    sandbox.heisen(&["explain", &schedule, "--perfetto", "no/where"]).fails(2, &["no is not a directory"]);
+}
+
+#[test]
 fn scripts() {
     let sandbox = Sandbox::new();
     let (schema, example) = (Schema::read(), |name: &str| root().join(name).display().to_string());

@@ -9,5 +9,6 @@ mod examples;
 mod gdb;
 mod html;
 mod json;
+mod pages;
 mod rooms;
 mod verdicts;

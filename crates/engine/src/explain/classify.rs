@@ -2,8 +2,11 @@
 //!
 //! An *atomicity violation* is an access of another thread between two accesses of a thread to the same variable, of
 //! a kind that no serial order has: read-write-read, write-write-read, write-read-write or read-write-write (Lu, Tucek,
-//! Qin, Zhou: AVIO, ASPLOS 2006). In the passing execution the access is not in between. An *order violation* is a read
-//! that came before the write that it sees in the passing execution, or after a write that comes later there.
+//! Qin, Zhou: AVIO, ASPLOS 2006). An *order violation* is a read that came before the write that it sees in the passing
+//! execution, or after a write that comes later there.
+//!
+//! A class is stated only if a passing execution has the same accesses in another order. Otherwise an ordinary use of a
+//! variable would count: main initialises it, a thread sets it, main reads it.
 
 use super::compare::Flow;
 use heisen_trace::ThreadId;
@@ -58,9 +61,9 @@ pub(crate) fn classify(
         // With one access only, nothing shows that it matters, unless the data flows there differ.
         let differs =
             |found: &Classified| differing.iter().any(|&i| failing.moment(i).object == found.object);
-        classified.filter(move |found| match found.class {
-            BugClass::AtomicityViolation => true,
-            _ => !both && differs(found) && !found.orderings.is_empty(),
+        classified.filter(move |found| {
+            let enough = found.class == BugClass::AtomicityViolation || !both && differs(found);
+            enough && !found.orderings.is_empty()
         })
     };
     triple
@@ -148,7 +151,7 @@ fn triple(failing: &Flow, passing: &Flow, address: u64) -> Option<Triple> {
         let second = later[distance];
         for &between in &later[..distance] {
             let triple = Triple { first, between, second };
-            if is_unserialisable(failing, triple) && !is_between(passing, failing, triple) {
+            if is_unserialisable(failing, triple) && is_outside(passing, failing, triple) {
                 return Some(triple);
             }
         }
@@ -167,11 +170,11 @@ fn is_unserialisable(flow: &Flow, Triple { first, between, second }: Triple) -> 
     remote_write || writes(first) && reads(between) && writes(second)
 }
 
-/// Whether an execution has the accesses of a triple of another execution in the same order.
-fn is_between(flow: &Flow, other: &Flow, triple: Triple) -> bool {
-    let at = |index: usize| flow.find(&other.keys[index]);
+/// Whether a passing execution has all accesses of a triple of the failing one, but the other thread's is not between.
+fn is_outside(passing: &Flow, failing: &Flow, triple: Triple) -> bool {
+    let at = |index: usize| passing.find(&failing.keys[index]);
     match (at(triple.first), at(triple.between), at(triple.second)) {
-        (Some(first), Some(between), Some(second)) => first < between && between < second,
+        (Some(first), Some(between), Some(second)) => between < first || second < between,
         _ => false,
     }
 }
@@ -196,7 +199,7 @@ fn atomicity(failing: &Flow, passing: &[Flow], triple: Triple, failed: Option<Th
     Classified {
         class: BugClass::AtomicityViolation,
         object: failing.moment(first).object.clone(),
-        remedies: lock_remedies(failing, address, first, second),
+        remedies: lock_remedies(failing, triple),
         story: story.iter().map(|&i| failing.moment(i).clone()).collect(),
         orderings,
     }
@@ -214,7 +217,7 @@ fn order(failing: &Flow, passing: &[Flow], differing: &[usize]) -> Option<Classi
         let story = match (late, failing.from[read]) {
             (Some(Some(write)), _) if write > read => [read, write],
             (_, Some(write)) if failing.moment(write).thread != thread => {
-                let early = nearest.find(&failing.keys[write]).is_none_or(|write| write > there);
+                let early = nearest.find(&failing.keys[write]).is_some_and(|write| write > there);
                 early.then_some([write, read])?
             }
             _ => return None,
@@ -247,44 +250,34 @@ fn locks_held(flow: &Flow) -> Vec<BTreeSet<u64>> {
         .collect()
 }
 
-/// What the locks at the accesses of a variable say about two accesses that should be one step.
-fn lock_remedies(flow: &Flow, address: u64, first: usize, second: usize) -> Vec<Remedy> {
+/// What the locks that were held at the three accesses say. A lock that the other thread holds at its access would have
+/// kept it out, had the first thread held the lock throughout.
+fn lock_remedies(flow: &Flow, Triple { first, between, second }: Triple) -> Vec<Remedy> {
     let held = locks_held(flow);
     let name = |lock: u64| {
         let named = flow.observed.iter().find(|event| event.lock.is_some() && event.address == lock);
         named.map_or(String::new(), |event| event.moment.object.clone())
     };
-    // Accesses before there is a second thread, or after all others have ended, need no lock.
-    let shared: Vec<usize> = (0..flow.observed.len())
-        .filter(|&i| is_access(flow, i) && flow.observed[i].address == address && !held[i].is_empty())
-        .collect();
-    let Some(common) =
-        shared.iter().map(|&i| held[i].clone()).reduce(|a, b| a.intersection(&b).copied().collect())
-    else {
-        return Vec::new();
-    };
     let thread = flow.moment(first).thread;
-    let mut remedies = Vec::new();
-    for &lock in &common {
-        for at in [first, second].into_iter().filter(|&at| !held[at].contains(&lock)) {
-            let moment = flow.moment(at);
-            remedies.push(Remedy::LockMissing {
+    let remedy = |&lock: &u64| {
+        if let Some(at) = [first, second].into_iter().find(|&at| !held[at].contains(&lock)) {
+            return Some(Remedy::LockMissing {
                 lock: name(lock),
-                thread: moment.thread,
-                place: moment.place.clone(),
+                thread,
+                place: flow.moment(at).place.clone(),
             });
         }
-        let released = (first..second).find(|&i| {
-            let event = &flow.observed[i];
+        let releases = |&at: &usize| {
+            let event = &flow.observed[at];
             event.moment.thread == thread && event.lock == Some(false) && event.address == lock
-        });
-        if let (true, true, Some(at)) = (held[first].contains(&lock), held[second].contains(&lock), released)
-        {
-            let place = flow.moment(at).place.clone();
-            remedies.push(Remedy::ReleasedBetween { lock: name(lock), thread, place });
-        }
-    }
-    remedies
+        };
+        let at = (first..second).find(releases)?;
+        // A place in a library of the language says nothing about the program.
+        let event = &flow.observed[at];
+        let place = if event.own { event.moment.place.clone() } else { String::new() };
+        Some(Remedy::ReleasedBetween { lock: name(lock), thread, place })
+    };
+    held[between].iter().filter_map(remedy).collect()
 }
 
 #[cfg(test)]
@@ -360,6 +353,27 @@ mod tests {
         assert!(
             matches!(&found.remedies[0], Remedy::LockMissing { lock, thread: ThreadId(1), .. } if lock == "m")
         );
+    }
+
+    #[test]
+    fn an_ordinary_use_of_a_variable_is_no_violation() {
+        // The passing execution does not have the write at all, so nothing shows that it came at a wrong time.
+        let failing = execution(&[(0, 'w', "done", 0), (1, 'w', "done", 1), (0, 'r', "done", 1)]);
+        let passing = execution(&[(0, 'w', "done", 0), (0, 'r', "done", 0)]);
+        assert!(classify(&failing, &[passing], Some(ThreadId(0)), &[]).is_none());
+    }
+
+    #[test]
+    fn a_lock_that_the_other_thread_does_not_hold_is_no_remedy() {
+        let locked = |thread, what, object, value| {
+            [(thread, 'l', "m", 0), (thread, what, object, value), (thread, 'u', "m", 0)]
+        };
+        let first = [locked(1, 'r', "x", 0), locked(1, 'w', "x", 1)];
+        let (other, last) = ([(2, 'w', "x", 5)], |value| [(0, 'r', "x", value)]);
+        let failing = execution(&[&first[0][..], &other, &first[1], &last(1)].concat());
+        let passing = execution(&[&first[0][..], &first[1], &other, &last(5)].concat());
+        let found = classify(&failing, &[passing], Some(ThreadId(0)), &[]).expect("a class");
+        assert_eq!((found.class, found.remedies), (BugClass::AtomicityViolation, vec![]));
     }
 
     #[test]

@@ -119,6 +119,8 @@ pub struct TraceLine {
     pub object: String,
     /// The event's place.
     pub place: String,
+    /// The function that the place is in; empty if unknown.
+    pub function: String,
     /// Whether the place is in the program's own code.
     pub own: bool,
 }

@@ -3,7 +3,7 @@
 //! The common beginning is left out. Of the rest, what matters are the operations that only one execution has, and the
 //! data flows that differ: reads that see another write. Pure: the executions are lists of operations.
 
-use heisen_trace::explanation::{Compared, Moment, Reduction};
+use heisen_trace::explanation::{Compared, Comparison, Moment, Reduction};
 use std::collections::HashMap;
 
 /// One operation of a recorded execution.
@@ -18,6 +18,12 @@ pub(crate) struct Observed {
     pub(crate) own: bool,
     /// Whether it takes (`true`) or releases (`false`) a lock.
     pub(crate) lock: Option<bool>,
+    /// Whether another thread was preempted just before it.
+    pub(crate) preempts: bool,
+    /// The function.
+    pub(crate) function: String,
+    /// The functions and places of the stack, if it was taken.
+    pub(crate) stack: Vec<String>,
 }
 
 /// What an operation is, whatever the schedule: thread, operation, address, and its number among equal ones.
@@ -81,16 +87,56 @@ impl Flow {
 
     /// The operations from `start` on, compared with the other execution.
     pub(crate) fn compared(&self, other: &Flow, start: usize) -> Vec<Compared> {
-        (start..self.observed.len())
-            .map(|index| Compared {
+        let locks = self.locks();
+        let rest = (start..self.observed.len()).zip(locks.into_iter().skip(start));
+        rest.map(|(index, locks)| {
+            let there = other.find(&self.keys[index]);
+            let Observed { preempts, function, stack, .. } = &self.observed[index];
+            Compared {
                 moment: self.moment(index).clone(),
-                only_here: other.find(&self.keys[index]).is_none(),
+                only_here: there.is_none(),
                 from: self.from[index]
                     .filter(|_| self.reads(index))
                     .and_then(|write| write.checked_sub(start)),
                 flow_differs: self.flow_differs(index, other),
-            })
-            .collect()
+                partner: there.and_then(|there| there.checked_sub(start)),
+                preempts: *preempts,
+                function: function.clone(),
+                stack: stack.clone(),
+                locks,
+            }
+        })
+        .collect()
+    }
+
+    /// By index: the names of the locks that the thread holds just before the operation.
+    fn locks(&self) -> Vec<Vec<String>> {
+        let mut held: HashMap<u16, Vec<(u64, &str)>> = HashMap::new();
+        let mut all = Vec::with_capacity(self.observed.len());
+        for event in &self.observed {
+            let mine = held.entry(event.moment.thread.0).or_default();
+            all.push(mine.iter().map(|(_, name)| (*name).to_owned()).collect());
+            match event.lock {
+                Some(true) => mine.push((event.address, &event.moment.object)),
+                Some(false) => {
+                    if let Some(at) = mine.iter().rposition(|(address, _)| *address == event.address) {
+                        mine.remove(at);
+                    }
+                }
+                None => {}
+            }
+        }
+        all
+    }
+}
+
+/// Both executions from their first difference on, each with what differs from the other.
+pub(crate) fn comparison(one: &Flow, other: &Flow) -> Comparison {
+    let common = common_prefix(one, other);
+    Comparison {
+        executions: [one.compared(other, common), other.compared(one, common)],
+        common,
+        reductions: [reduction(one, other), reduction(other, one)],
     }
 }
 
@@ -149,7 +195,9 @@ pub(crate) mod tests {
                 place: format!("p.c:{step}"),
             };
             let address = object.bytes().fold(0, |hash, byte| hash * 256 + u64::from(byte));
-            Observed { moment, address, pc: 0, own: true, lock: (!access).then_some(what == 'l') }
+            let lock = (!access).then_some(what == 'l');
+            let (preempts, function, stack) = (false, String::new(), Vec::new());
+            Observed { moment, address, pc: 0, own: true, lock, preempts, function, stack }
         });
         Flow::new(observed.collect())
     }
@@ -172,5 +220,29 @@ pub(crate) mod tests {
         let compared = failing.compared(&passing, 0);
         assert_eq!(compared.iter().map(|c| c.only_here).collect::<Vec<_>>(), [false, true]);
         assert_eq!(common_prefix(&failing, &passing), 1);
+    }
+
+    #[test]
+    fn locks_are_held_from_their_acquisition_to_their_release() {
+        let one = execution(&[
+            (1, 'l', "m", 0),
+            (1, 'w', "x", 1),
+            (2, 'w', "y", 1),
+            (1, 'u', "m", 0),
+            (1, 'r', "x", 1),
+        ]);
+        let locks: Vec<String> = one.locks().iter().map(|locks| locks.concat()).collect();
+        assert_eq!(locks, ["", "m", "", "m", ""]);
+    }
+
+    #[test]
+    fn both_executions_are_compared_from_the_first_difference_on() {
+        let one = execution(&[(0, 'w', "x", 1), (1, 'r', "x", 1), (2, 'w', "x", 2)]);
+        let other = execution(&[(0, 'w', "x", 1), (2, 'w', "x", 2), (1, 'r', "x", 2)]);
+        let compared = comparison(&one, &other);
+        assert_eq!(compared.common, 1);
+        let partners = |events: &[Compared]| events.iter().map(|event| event.partner).collect::<Vec<_>>();
+        assert_eq!(partners(&compared.executions[0]), [Some(1), Some(0)]);
+        assert_eq!(compared.executions[1][1].from, Some(0));
     }
 }

@@ -3,17 +3,15 @@
 
 use crate::error::Result;
 use crate::explain::classify::{Classified, classify};
-use crate::explain::close_up::{Closeup, Recorder, TraceLine, WatchedAccess, takes};
-use crate::explain::compare::{Flow, Observed, common_prefix, reduction};
+use crate::explain::close_up::{Recorder, WatchedAccess};
+use crate::explain::compare::{Flow, Observed, comparison};
+use crate::explain::difference::{MAX_EVENTS, flow};
 use crate::explain::twin::twins;
 use crate::inspect::Symbols;
 use crate::process::slots::Job;
 use heisen_trace::explanation::{BugClass, Explanation, Moment, Remedy};
 use heisen_trace::finding::{SwitchKind, ThreadEnd};
 use heisen_trace::{Finding, FindingKind, Op, Plan, Stack, ThreadId};
-
-/// The largest number of events of an execution that is compared.
-const MAX_EVENTS: usize = 100_000;
 
 /// Why the execution of this plan fails, if that can be said.
 pub fn explain(recorder: &Recorder<'_>, plan: &Plan, finding: &Finding) -> Result<Option<Explanation>> {
@@ -56,44 +54,12 @@ pub fn explain(recorder: &Recorder<'_>, plan: &Plan, finding: &Finding) -> Resul
         common: 0,
     };
     if let Some(twin) = passing.first() {
-        let common = common_prefix(&failing, twin);
-        explanation.reduction = reduction(&failing, twin);
-        explanation.failing = failing.compared(twin, common);
-        explanation.passing = twin.compared(&failing, common);
-        explanation.common = common;
+        let compared = comparison(&failing, twin);
+        [explanation.reduction, _] = compared.reductions;
+        [explanation.failing, explanation.passing] = compared.executions;
+        explanation.common = compared.common;
     }
     Ok(Some(explanation))
-}
-
-/// The operations of a recorded execution. A scheduling point before an access is not an operation of its own.
-fn flow(closeup: &Closeup) -> Flow {
-    let accesses = closeup.trace.iter().any(|line| line.event.access.is_some());
-    let is_memory = |op: Op| {
-        matches!(
-            op,
-            Op::MemRead | Op::MemWrite | Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas
-        )
-    };
-    let counts = |line: &&TraceLine| !accesses || line.event.access.is_some() || !is_memory(line.event.op);
-    let observed = closeup.trace.iter().filter(counts).map(|line| {
-        let event = &line.event;
-        Observed {
-            moment: Moment {
-                step: event.step,
-                thread: event.thread,
-                op: event.op,
-                object: line.object.clone(),
-                value: event.access.map(|access| access.value),
-                size: event.access.map_or(0, |access| access.size),
-                place: line.place.clone(),
-            },
-            address: event.object,
-            pc: event.pc,
-            own: line.own,
-            lock: if event.ok { takes(event) } else { None },
-        }
-    });
-    Flow::new(observed.collect())
 }
 
 /// Accesses in a library of the language, such as those of atomics in Rust, get the place of their caller in the

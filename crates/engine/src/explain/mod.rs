@@ -11,6 +11,7 @@
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
 //! | [`minimise`], `blocks` | the simplest schedule that fails in the same way |
 //! | [`explanation`] | why an execution fails: `twin` finds executions that pass, `compare` the differences, `classify` the class |
+//! | [`difference`] | two recorded executions, compared |
 //! | [`divergence`] | where executions of one plan differ |
 //! | [`debugger`] | executions for a debugger |
 
@@ -20,6 +21,7 @@ pub mod close_up;
 pub(crate) mod compare;
 pub(crate) mod cycle;
 pub mod debugger;
+pub mod difference;
 pub mod divergence;
 pub mod explanation;
 pub(crate) mod heap_error;

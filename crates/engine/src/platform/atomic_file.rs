@@ -23,14 +23,31 @@ pub(crate) fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         return OpenOptions::new().write(true).open(path).and_then(fill).map_err(fail);
     }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
+    let temporary = temporary(path);
     let written = File::create(&temporary).and_then(fill).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
     written.map_err(fail)
+}
+
+/// Refuses a path that cannot be written, without changing anything. A pipe or a device is not opened: its reader would
+/// see an end.
+pub fn check(path: &Path) -> Result<()> {
+    let real = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return Ok(());
+    }
+    let temporary = temporary(real);
+    let tried = File::create(&temporary).and_then(|_| fs::remove_file(&temporary));
+    tried.map_err(|e| Error::Input(format!("{} cannot be written: {e}", path.display())))
+}
+
+/// The name under which a file is written before it is renamed.
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    path.with_file_name(name)
 }
 
 /// The directory that a file is in.

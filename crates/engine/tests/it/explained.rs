@@ -117,6 +117,41 @@ fn the_figure_of_the_paper() {
     assert!(only("failing") > 0, "{found:#}");
 }
 
+/// Main initialises a variable, a thread sets it, main reads it: that is no violation of atomicity, whatever fails then.
+/// And only locks that all three accesses hold are said to be held.
+#[test]
+fn nothing_is_claimed_that_no_execution_shows() {
+    let directory = scratch();
+    let start = "#include <assert.h>\n#include <pthread.h>\n\
+                 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic int done, x, seen;\n";
+    let programs = [
+        (
+            "static void *one(void *a) { pthread_mutex_lock(&m); if (x) done = 1; pthread_mutex_unlock(&m); return a; }\n\
+             static void *two(void *a) { pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); return a; }\n",
+            "done == 0",
+        ),
+        (
+            "static void *one(void *a) { pthread_mutex_lock(&m); int s = x; pthread_mutex_unlock(&m);\n\
+             pthread_mutex_lock(&m); x = s + 1; pthread_mutex_unlock(&m); return a; }\n\
+             static void *two(void *a) { x += 1; return a; }\n",
+            "x == 2",
+        ),
+    ];
+    let ends = "static void run(void) { done = 0; pthread_t t[2]; pthread_create(&t[0], 0, one, 0);\n\
+                pthread_create(&t[1], 0, two, 0); for (int i = 0; i < 2; i++) pthread_join(t[i], 0); }\n";
+    for (threads, holds) in programs {
+        let text =
+            format!("{start}{threads}{ends}int main(void) {{ run(); assert({holds}); return seen; }}\n");
+        std::fs::write(directory.path().join("p.c"), text).expect("a file");
+        let json = check_json(directory.path(), &["p.c"]);
+        let why = &json["findings"][0]["explanation"];
+        assert_ne!(why["object"], "done", "{json:#}");
+        assert_eq!(why["remedies"], Value::Array(vec![]), "{json:#}");
+        let unconfirmed = why["class"] == "atomicity-violation" && why["orderings"] == Value::Array(vec![]);
+        assert!(!unconfirmed, "{json:#}");
+    }
+}
+
 /// The accesses of atomics are in a header of the compiler; the story shows their callers.
 #[test]
 fn accesses_in_libraries_are_shown_at_their_callers() {
@@ -136,6 +171,13 @@ fn what_cannot_be_explained_is_said() {
     run(heisen(directory.path()).args(["explain", "nowhere.schedule"])).fails(2, &["nowhere.schedule"]);
     std::fs::write(directory.path().join("noise"), "no schedule").expect("a file");
     run(heisen(directory.path()).args(["explain", "noise"])).fails(2, &["noise"]);
+    // A data race need not lead to a failure.
+    let race = "#include <pthread.h>\nstatic int n;\nstatic void *f(void *a) { n++; return a; }\n\
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); n++; pthread_join(t, 0); return 0; }\n";
+    std::fs::write(directory.path().join("race.c"), race).expect("a file");
+    let json = check_json(directory.path(), &["--races=stop", "race.c"]);
+    let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule");
+    run(heisen(directory.path()).args(["explain", schedule])).fails(2, &["is a schedule of a data race"]);
     // A fixed program no longer fails under the schedule, or no longer follows it.
     let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("the example");
     let source = directory.path().join("account.c");

@@ -2,17 +2,14 @@
 
 use crate::cli::args::ScriptArgs;
 use crate::cli::exit;
-use crate::commands::check::check_file;
-use crate::commands::{replay, show};
-use crate::render::paint::{count, print};
+use crate::commands::prepared::Prepared;
+use crate::render::paint::{count, print, write};
+use crate::render::result_file::check_file;
 use heisen_engine::Error;
-use heisen_engine::explain::close_up::Recorder;
 use heisen_engine::platform::atomic_file;
-use heisen_engine::process::run_config::{Output, RunConfig};
+use heisen_engine::process::run_config::RunConfig;
 use heisen_engine::process::slots::Job;
-use heisen_engine::process::stdin;
 use heisen_engine::program::Program;
-use heisen_engine::program::embedded;
 use heisen_script::generate::{Draft, Naming};
 use heisen_script::oracle::Order;
 use heisen_script::record::Recording;
@@ -61,36 +58,23 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     if let Some(file) = &args.output {
         check_file("-o", file)?;
     }
-    let mut schedule = show::read(path)?;
-    let mut program = replay::find_program(&schedule)?;
-    stdin::fetch(&mut schedule.world, path)?;
-    program.at_ready = schedule.at_ready;
-    let config = replay::run_config(&schedule, path, args.hang, stop)?;
-    let runtime = embedded::runtime()?;
-    let recorder = Recorder {
-        runtime: &runtime,
-        program: &program,
-        config: &config,
-        expect_exit: schedule.expect_exit,
-        // A panic writes its message to the output.
-        output: Output::Captured,
-        trace: false,
-        accesses: false,
-    };
+    let prepared = Prepared::read(path, args.hang, stop)?;
+    let Prepared { schedule, program, config, runtime, .. } = &prepared;
+    let recorder = prepared.recorder();
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         return Err(Error::Input(format!(
             "{} is a schedule of a data race; a script can only lead to a failure",
             path.display()
         )));
     }
-    let closeup = recorder.record(Job::Schedule(&schedule))?;
+    let closeup = recorder.record(Job::Schedule(schedule))?;
     let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
         return Err(Error::Input(format!(
             "{} no longer leads to a bug; heisen replay shows where it diverges",
             path.display()
         )));
     };
-    let subject = Subject { runtime: &runtime, program: &program, expected: schedule.expect_exit };
+    let subject = Subject { runtime, program, expected: schedule.expect_exit };
     let none = || {
         Error::Uncontrolled(format!(
             "no script leads to the bug of {}: it depends on more than the order of events that a script can name",
@@ -98,7 +82,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
         ))
     };
     let (recording, plain) =
-        subject.test(&Source::new(""), config.clone()).record(&schedule)?.ok_or_else(none)?;
+        subject.test(&Source::new(""), config.clone()).record(schedule)?.ok_or_else(none)?;
     // The configuration of `heisen script`, without the access points and options that the schedule recorded.
     let accesses = Accesses { check: false, ..Accesses::default() };
     let config = RunConfig {
@@ -106,14 +90,14 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
         symmetry: false,
         spurious: 0,
         faults: RunConfig::default().faults,
-        ..config
+        ..config.clone()
     };
     let mut fails =
         |text: &str, times: usize| subject.test(&Source::new(text), config.clone()).fails(times, &plain);
     let text = make(&recording, &mut fails)?.ok_or_else(none)?;
     let text = format!("// {}: {}\n{text}", verdict.kind, verdict.message.lines().next().unwrap_or_default());
     match &args.output {
-        None => print(&text, false),
+        None => write(&text, false),
         Some(file) => {
             atomic_file::write(file, text.as_bytes())
                 .map_err(|e| Error::Input(format!("{} cannot be written: {e}", file.display())))?;

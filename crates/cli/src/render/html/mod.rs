@@ -1,11 +1,14 @@
-//! Renders one finding with its explanation as a self-contained HTML page.
+//! Renders self-contained HTML pages: one finding with its explanation, two executions, or a whole check.
 //!
 //! The summary is static HTML. `page.js` adds the swim lanes from the document that the page embeds as JSON.
 //! Every text of the program is hostile here: a name or a line of source may contain markup.
 
-mod words;
+pub mod document;
+pub mod index;
+pub mod words;
 
 use crate::render::paint::{count, number};
+use crate::render::visible::{self, is_unsafe};
 use heisen_trace::Op;
 use heisen_trace::explanation::{BugClass, Moment, Ordering, Reduction, Remedy};
 use serde_json::{Map, Value, json};
@@ -14,30 +17,111 @@ use std::fmt::Write;
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+/// The largest number of events of an execution that the page lists without its script.
+const MAX_FALLBACK: usize = 200;
 
-/// The page for a document with the finding, its explanation and the sources.
+/// The page for a document of [`document`].
 pub fn page(document: &Value) -> String {
-    let summary = Summary::read(document);
     let finding = &document["finding"];
+    let panels = document["panels"].as_array().map_or(&[][..], Vec::as_slice);
+    let (kind, message, about, summary) = match panels {
+        [one, other] => (
+            "difference".to_owned(),
+            format!("{} and {}", text(&one["title"]), text(&other["title"])),
+            format!("Two executions of {}, compared", code(text(&document["program"]))),
+            ends(panels),
+        ),
+        _ => (
+            text(&finding["kind"]).replace('-', " "),
+            text(&finding["message"]).to_owned(),
+            format!("{} fails{}. Found", code(text(&document["program"])), escaped(&place_of(finding))),
+            Summary::read(document).render(),
+        ),
+    };
+    let panel = |index: usize, title: &str, failed: bool| {
+        let panel = panels.get(index);
+        let title = panel.map_or(title, |panel| text(&panel["title"]));
+        let failed = panel.map_or(Some(failed), |panel| panel["failed"].as_bool()).unwrap_or_default();
+        (escaped(title), if failed { "failed" } else { "passed" })
+    };
+    let (left, right) = (panel(0, "Failing execution", true), panel(1, "Passing execution", false));
     let replay = text(&document["replay"]).replace('\n', "\\u{a}");
     fill(
         PAGE,
         &[
             ("style", STYLE),
             ("script", SCRIPT),
-            ("title", &escaped(&format!("{}: {}", text(&document["program"]), text(&finding["message"])))),
-            ("kind", &escaped(&text(&finding["kind"]).replace('-', " "))),
-            ("message", &escaped(text(&finding["message"]))),
-            ("where", &escaped(&place_of(finding))),
-            ("program", &escaped(text(&document["program"]))),
+            ("title", &escaped(&format!("{}: {message}", text(&document["program"])))),
+            ("kind", &escaped(&kind)),
+            ("message", &escaped(&message)),
+            ("about", &about),
+            ("left", &left.0),
+            ("left_end", left.1),
+            ("right", &right.0),
+            ("right_end", right.1),
             ("version", &escaped(text(&document["heisen"]))),
             ("replay", &escaped(&replay)),
             ("without_replay", if replay.is_empty() { "hidden" } else { "" }),
-            ("summary", &summary.render()),
+            ("summary", &(summary + notes(document).as_str())),
+            ("fallback", &fallback(document, [&left.0, &right.0])),
             ("words", &embedded(&operations())),
             ("document", &embedded(document)),
         ],
     )
+}
+
+/// How the two compared executions ended.
+fn ends(panels: &[Value]) -> String {
+    let mut out = "<ul id=\"ends\">\n".to_owned();
+    for panel in panels {
+        let (title, end) = (escaped(text(&panel["title"])), escaped(text(&panel["end"])));
+        let _ = writeln!(out, "<li><b>{title}</b>: {end}; {}</li>", escaped(text(&panel["differ"])));
+    }
+    out + "</ul>\n"
+}
+
+/// The sources that may not fit the program, and the report as the terminal shows it.
+fn notes(document: &Value) -> String {
+    let mut out = String::new();
+    for file in document["newer"].as_array().into_iter().flatten() {
+        let file = code(text(file));
+        let _ = writeln!(
+            out,
+            "<p class=\"note\">{file} is newer than the program. The lines shown may be wrong.</p>"
+        );
+    }
+    let report = text(&document["report"]);
+    if !report.is_empty() {
+        let _ = writeln!(
+            out,
+            "<details id=\"report\"><summary>Report as in the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
+            escaped(report)
+        );
+    }
+    out
+}
+
+/// The events that differ, as lists: the page without its script.
+fn fallback(document: &Value, titles: [&str; 2]) -> String {
+    let mut out = String::new();
+    for (title, name) in titles.into_iter().zip(["failing", "passing"]) {
+        let events = document["explanation"][name].as_array().map_or(&[][..], Vec::as_slice);
+        if events.is_empty() {
+            continue;
+        }
+        let differs = |event: &&Value| event["only_here"] == true || event["flow_differs"] == true;
+        let _ = writeln!(out, "<h2>{title}: events that differ</h2>\n<ol>");
+        for event in events.iter().filter(differs).take(MAX_FALLBACK) {
+            let Ok(moment) = serde_json::from_value::<Moment>(event.clone()) else { continue };
+            let (thread, action, value) = (moment.thread, action(&moment), value(&moment));
+            let _ = writeln!(out, "<li>{thread} {action}{value}{}</li>", at(&moment.place));
+        }
+        let more = events.iter().filter(differs).count().saturating_sub(MAX_FALLBACK) as u64;
+        let more =
+            if more > 0 { format!("<p>and {}</p>\n", count(more, "more event")) } else { String::new() };
+        let _ = writeln!(out, "</ol>\n{more}");
+    }
+    out
 }
 
 /// The parts of an explanation that the static summary shows.
@@ -280,11 +364,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if is_unsafe(c) => {
-                let _ = write!(out, "\\u{{{:x}}}", c as u32);
-            }
-            c => out.push(c),
+            c => visible::push(&mut out, c),
         }
     }
     out
@@ -303,13 +383,6 @@ fn embedded(value: &Value) -> String {
         }
     }
     out
-}
-
-/// Whether a character controls a terminal, ends a line in JavaScript, is invisible, or changes the direction of
-/// text. All of them have at most four hexadecimal digits.
-fn is_unsafe(c: char) -> bool {
-    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    c.is_control() || invisible || matches!(c, '\u{61c}' | '\u{2028}'..='\u{202e}')
 }
 
 #[cfg(test)]

@@ -77,7 +77,8 @@
   const words = read("words");
   const finding = read("document") ?? {};
   const explanation = finding.explanation ?? {};
-  const sources = finding.sources ?? {};
+  const sources = finding.sources ?? {}; // By file: the lines near the places of events, by number.
+  const newer = finding.newer ?? [];
   const starts = new Map((finding.threads ?? []).map(({ thread, start }) => [thread, start]));
 
   const wordsOf = (event) => words[event.op] ?? { name: event.op, verb: event.op, kind: "other operations" };
@@ -108,6 +109,7 @@
       this.shown = events.map((_, index) => index);
       this.cursor = -1; // The index of the current event.
       this.rows = new Map(); // Elements by position in `shown`.
+      this.title = byId(id).querySelector("h2").textContent;
       this.note = byId(id).querySelector("p");
       this.view = byId(id).querySelector(".lanes");
       this.ruler = byId(id).querySelector("canvas");
@@ -257,8 +259,12 @@
       const event = this.events[index];
       const before = position > 0 ? this.events[this.shown[position - 1]] : event;
       const changes = before.thread !== event.thread;
+      // A filter may hide the event before. The event before the first one is in the common beginning.
+      const preempts = event.preempts && (index === 0 || this.shown[position - 1] === index - 1);
+      const preemption = changes ? `T${before.thread} is preempted` : "another thread is preempted";
       const x = this.x(laneOf.get(event.thread));
       const label = [
+        preempts ? preemption : "",
         changes ? `thread change to T${event.thread}` : "",
         `step ${event.step}: ${sentence(event)}`,
         event.place ? `at ${event.place}` : "",
@@ -266,7 +272,7 @@
         event.flow_differs ? "other value than in the other execution" : "",
       ];
       const row = element("div", {
-        class: ["row", event.only_here && "only", changes && "change"].filter(Boolean).join(" "),
+        class: ["row", event.only_here && "only", changes && "change", preempts && "preempts"].filter(Boolean).join(" "),
         role: "option",
         id: `${this.id}-${index}`,
         "data-index": index,
@@ -283,9 +289,16 @@
         jump.style.width = `${Math.abs(x - from)}px`;
         row.append(jump);
       }
+      if (preempts) {
+        const mark = element("span", { class: "preempt", title: preemption });
+        mark.style.left = `${this.x(laneOf.get(before.thread)) - 4}px`;
+        if (position === 0) mark.style.top = "0";
+        row.append(mark);
+      }
       const chip = element("span", { class: "chip", "--x": `${x}px`, "--hue": hueOf(event.thread) },
         element("span", { class: "what" }, what(event)));
-      if (event.place) chip.append(element("span", { class: "place" }, event.place));
+      // The name of the file is enough here: the details have the path.
+      if (event.place) chip.append(element("span", { class: "place" }, event.place.replace(/^.*\//, "")));
       row.append(element("span", { class: "step" }, String(event.step)), chip);
       return row;
     }
@@ -468,6 +481,8 @@
       ["Value", hasValue(event) ? longValue(event) : ""],
       ["Step", number(event.step)],
       ["Place", event.place || "unknown"],
+      ["Function", event.function],
+      ["Locks held", (event.locks ?? []).join(", ") || "none"],
     ].filter(([, text]) => text);
     if (isRead(event)) {
       const write = panel.events[event.from];
@@ -484,12 +499,19 @@
       event.flow_differs && "In the other execution this read does not see this write.",
     ].filter(Boolean);
     if (notes.length > 0) facts.push(["Difference", notes.join(" ")]);
+    if (typeof event.partner === "number" && other(panel).events[event.partner]) {
+      facts.push(["Other execution", link(other(panel), event.partner)]);
+    }
+    if (event.preempts) facts.push(["Preemption", "Another thread was preempted just before this event."]);
+    if (event.stack?.length > 0) {
+      facts.push(["Stack", element("ol", { class: "stack" }, ...event.stack.map((frame) => element("li", {}, frame)))]);
+    }
     const list = element("dl");
     for (const [term, fact] of facts) list.append(element("dt", {}, term), element("dd", {}, fact));
     details.replaceChildren(
       element("div", { class: "bar" },
         element("h2", {}, element("span", { class: "thread", "--hue": hueOf(event.thread) }, `T${event.thread}`), ` ${what(event)}`),
-        element("span", { class: "faint" }, panel === failing ? "failing execution" : "passing execution"),
+        element("span", { class: "faint" }, panel.title),
         element("button", { type: "button", onclick: close, "aria-label": "Close the details" }, "Close")),
       list,
       source(event.place),
@@ -518,17 +540,20 @@
   function source(place) {
     const box = element("div", { class: "source", role: "group", "aria-label": "Source", tabindex: "0" });
     const [, file, digits] = /^([^]*?):(\d+)(?::\d+)?$/.exec(place) ?? [];
-    const lines = file !== undefined && Object.hasOwn(sources, file) ? sources[file] : null;
+    const lines = file !== undefined && Object.hasOwn(sources, file) ? sources[file] : {};
     const here = Number(digits);
-    if (!lines || !(here <= lines.length)) {
-      box.append(element("div", { class: "empty" }, place ? `No source for ${place}.` : "The place is unknown."));
+    if (!Object.hasOwn(lines, here)) {
+      const words = place ? `The source of ${place} was not found.` : "The place is unknown.";
+      box.append(element("div", { class: "empty" }, words));
       return box;
     }
-    const last = Math.min(lines.length, here + CONTEXT);
-    for (let line = Math.max(1, here - CONTEXT); line <= last; line++) {
+    if (newer.includes(file)) {
+      box.append(element("div", { class: "note" }, `${file} is newer than the program. These lines may be wrong.`));
+    }
+    for (let line = Math.max(1, here - CONTEXT); line <= here + CONTEXT && Object.hasOwn(lines, line); line++) {
       const mine = line === here;
       box.append(element("div", { class: mine && "here", "aria-current": mine && "location" },
-        element("span", { class: "number" }, `${mine ? "▸ " : ""}${line}`), lines[line - 1]));
+        element("span", { class: "number" }, `${mine ? "▸ " : ""}${line}`), lines[line]));
     }
     return box;
   }
@@ -618,6 +643,7 @@
       p: () => current.step(-1, true),
       h: () => failing.view.focus(),
       l: () => passing.view.focus(),
+      o: () => toPartner(),
       g: () => current.step(-Infinity),
       G: () => current.step(Infinity),
       "/": () => byId("search").select(),
@@ -639,6 +665,15 @@
     if (!action) return;
     event.preventDefault();
     action();
+  }
+
+  /** Goes to the same event of the other execution. */
+  function toPartner() {
+    const [panel, partner] = [other(current), current.events[current.cursor]?.partner];
+    if (typeof partner !== "number" || panel.position(partner) < 0) return;
+    panel.move(partner);
+    panel.view.focus({ preventScroll: true });
+    reveal(panel, partner);
   }
 
   function followAddress() {

@@ -158,7 +158,7 @@ pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events
 }
 
 pub(super) fn describe_events(view: &mut View<'_>, wire: &Wire, events: Vec<Event>) -> Vec<TraceLine> {
-    let mut places: HashMap<u64, (String, bool)> = HashMap::new();
+    let mut places: HashMap<u64, (String, String, bool)> = HashMap::new();
     let mut objects: HashMap<(u64, Op), String> = HashMap::new();
     events
         .into_iter()
@@ -166,14 +166,14 @@ pub(super) fn describe_events(view: &mut View<'_>, wire: &Wire, events: Vec<Even
             let place = places.entry(event.pc).or_insert_with(|| {
                 let starts = event.op == Op::Start;
                 let stack = Stack(view.frame_at(event.pc, !starts));
-                stack.place().map_or((String::new(), false), |f| (f.place(), f.own))
+                stack.place().map_or_else(Default::default, |f| (f.place(), f.function.clone(), f.own))
             });
-            let (place, own) = place.clone();
+            let (place, function, own) = place.clone();
             let object = objects
                 .entry((event.object, event.op))
                 .or_insert_with(|| object_name(view, wire, event.op, event.object))
                 .clone();
-            TraceLine { event, object, place, own }
+            TraceLine { event, object, place, function, own }
         })
         .collect()
 }
