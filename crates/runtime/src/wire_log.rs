@@ -213,8 +213,13 @@ pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), p
     settle();
     // Logging is slow, and there may be many accesses between two steps.
     heartbeat();
+    let before = slot().report.events.load(Relaxed);
     event(step, thread, op, address, pc);
     let index = slot().report.events.load(Relaxed) as usize;
+    if index == before as usize {
+        // The log is full.
+        return;
+    }
     let event = &wire().events[(index - 1) % MAX_EVENTS];
     let size = size.min(8);
     let marks = EVENT_ACCESS | u64::from(size.next_power_of_two().trailing_zeros()) << EVENT_SIZE;

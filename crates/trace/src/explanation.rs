@@ -5,7 +5,7 @@ use crate::thread::ThreadId;
 use serde::{Deserialize, Serialize};
 
 /// The class of a bug, in words that a developer uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BugClass {
     /// Another thread came between two accesses that should have been one step.
@@ -16,9 +16,16 @@ pub enum BugClass {
     Deadlock,
     /// A wake-up came before the wait that it should have ended.
     LostWakeUp,
+    /// A thread went on after a wait although what it waited for was not true.
+    MissedRecheck,
     /// Memory was used after it was freed, or freed twice.
     UseAfterFree,
+    /// Two accesses that nothing orders, at least one of them a write.
+    DataRace,
+    /// Threads run for ever without getting anywhere.
+    Livelock,
     /// The two executions differ, but in no pattern that has a name.
+    #[default]
     Unclassified,
 }
 
@@ -30,7 +37,10 @@ impl BugClass {
             BugClass::OrderViolation => "order violation",
             BugClass::Deadlock => "deadlock",
             BugClass::LostWakeUp => "lost wake-up",
+            BugClass::MissedRecheck => "missed re-check of a condition",
             BugClass::UseAfterFree => "use after free",
+            BugClass::DataRace => "data race",
+            BugClass::Livelock => "livelock",
             BugClass::Unclassified => "unclassified",
         }
     }
@@ -94,6 +104,30 @@ pub enum Remedy {
         /// The locks of the cycle.
         locks: Vec<String>,
     },
+    /// A wait must be in a loop that checks its condition again.
+    WaitInLoop {
+        /// The thread that did not check again.
+        thread: ThreadId,
+        /// The variable of the condition.
+        variable: String,
+        /// Where it waits.
+        place: String,
+    },
+}
+
+impl Remedy {
+    /// Replaces a place, if it is this one.
+    pub fn move_place(&mut self, from: &str, to: &str) {
+        let place = match self {
+            Remedy::ReleasedBetween { place, .. }
+            | Remedy::LockMissing { place, .. }
+            | Remedy::WaitInLoop { place, .. } => place,
+            Remedy::LockOrder { .. } => return,
+        };
+        if place == from {
+            to.clone_into(place);
+        }
+    }
 }
 
 /// Two operations whose order matters: with the opposite order the program passed.
@@ -103,6 +137,28 @@ pub struct Ordering {
     pub first: usize,
     /// The operation that came second, as an index of [`Explanation::story`].
     pub second: usize,
+}
+
+/// How many executions stand behind the orderings of an explanation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The executions that were run and have all orderings. All of them failed.
+    pub failing: usize,
+    /// The executions that were run and passed. None of them has all orderings. For each ordering there is one that has
+    /// its operations in the opposite order, and has no other ordering reversed.
+    pub passing: usize,
+}
+
+/// The last decision at which the failure could still be avoided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoReturn {
+    /// The operation that was done there. After it every execution that was run failed.
+    #[serde(flatten)]
+    pub moment: Moment,
+    /// The number of these executions.
+    pub runs: usize,
+    /// Whether there are no others.
+    pub proven: bool,
 }
 
 /// How much smaller the differential projection is than the executions (Cortex, PPoPP'16, table 4).
@@ -177,7 +233,7 @@ pub struct Comparison {
 }
 
 /// Why an execution fails.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The class of the bug.
     pub class: BugClass,
@@ -185,8 +241,17 @@ pub struct Explanation {
     pub object: String,
     /// The few operations that matter, in order.
     pub story: Vec<Moment>,
+    /// Indices of operations of the story that the failure prevented: only passing executions have them.
+    #[serde(default)]
+    pub pending: Vec<usize>,
     /// The pairs of them that must come in this order for the failure.
     pub orderings: Vec<Ordering>,
+    /// What confirms that the orderings are necessary. `None` if they were only seen reversed in a passing execution.
+    #[serde(default)]
+    pub evidence: Option<Evidence>,
+    /// The point of no return, if it was found.
+    #[serde(default)]
+    pub no_return: Option<NoReturn>,
     /// What would prevent the bug.
     pub remedies: Vec<Remedy>,
     /// How much of the executions had to be shown.

@@ -201,8 +201,7 @@ pub mod flag {
     /// Log decisions only from the last override on. Before it the plan fixes them, or the execution
     /// diverges.
     pub const LATE: u32 = 1 << 25;
-    /// Log also every access of memory by instrumented or patched code, with its value. Only with [`EVENTS`] and
-    /// [`STOPS`].
+    /// Log also every access of memory by instrumented or patched code, with its value. Only with [`EVENTS`].
     pub const ACCESSES: u32 = 1 << 26;
 }
 

@@ -12,6 +12,7 @@ use crate::render::{chrome_trace, dot, explanation};
 use heisen_engine::Error;
 use heisen_engine::explain::explanation::explain;
 use heisen_engine::explain::minimise::plan_of;
+use heisen_engine::explain::neighbourhood::Effort;
 use heisen_engine::process::slots::Job;
 use heisen_trace::FindingKind;
 use serde_json::json;
@@ -55,7 +56,7 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         say(format_args!("it fails, but not as recorded: {}", finding.message));
     }
     let plan = plan_of((runtime, program, config), Job::Schedule(schedule))?;
-    finding.explanation = explain(&recorder, &plan, &finding)?.map(Box::new);
+    finding.explanation = explain(&recorder, &plan, &finding, Effort::COMPLETE)?.map(Box::new);
     let replay = format!("heisen replay {}", quoted(&args.schedule));
     if let Some(path) = &args.json {
         let mut document = document::of_finding(&finding, &replay, &program.path);

@@ -2,7 +2,7 @@
 
 use crate::render::html::words::verb;
 use crate::render::paint::{Paint, count};
-use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, Ordering, Remedy};
+use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, NoReturn, Ordering, Remedy};
 use heisen_trace::{Op, ThreadId};
 use serde_json::Value;
 use std::fmt::Write;
@@ -19,15 +19,21 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
         "" => String::new(),
         objects => format!(" on {}", names(&objects.split(", ").collect::<Vec<_>>())),
     };
+    let orders = explanation.orderings.is_empty();
     let class = match explanation.class {
         // The finding says that itself, and there is nothing to add.
-        BugClass::UseAfterFree | BugClass::Unclassified => return out,
-        BugClass::Deadlock if explanation.remedies.is_empty() => return out,
+        BugClass::UseAfterFree | BugClass::Unclassified if orders => return out,
+        BugClass::Deadlock | BugClass::DataRace | BugClass::Livelock
+            if orders && explanation.remedies.is_empty() =>
+        {
+            return out;
+        }
+        BugClass::Unclassified => "the order of some operations",
         class => class.name(),
     };
     line(&mut out, &format!("\n  why: {}", paint.strong(format!("{class}{about}"))));
     // A deadlock lists its threads and locks already.
-    if explanation.class != BugClass::Deadlock {
+    if explanation.class != BugClass::Deadlock || !orders {
         story(&mut out, explanation, paint);
     }
     for sentence in sentences(explanation) {
@@ -58,9 +64,11 @@ fn story(out: &mut String, explanation: &Explanation, paint: Paint) {
         format!("{indent}{} {}", moment.thread, deed(moment))
     };
     let width = explanation.story.iter().map(|moment| words(moment).chars().count()).max().unwrap_or(0);
+    let between = explanation.story.iter().position(|moment| moment.thread != first.thread);
     for (index, moment) in explanation.story.iter().enumerate() {
-        let mark = match (explanation.class, index) {
-            (BugClass::AtomicityViolation, 1) => "   <- in between",
+        let mark = match explanation.class {
+            _ if explanation.pending.contains(&index) => "   <- had not happened yet",
+            BugClass::AtomicityViolation if between == Some(index) => "   <- in between",
             _ => "",
         };
         let text = format!("       {:width$}   {}{mark}", words(moment), paint.faint(&moment.place));
@@ -121,6 +129,18 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
     if !reversed.is_empty() {
         out.push(format!("it passed with {}", reversed.join(", and with ")));
     }
+    if let Some(evidence) = explanation.evidence {
+        out.push(format!(
+            "{} run with {} failed, {} without",
+            executions(evidence.failing),
+            if explanation.orderings.len() == 1 { "this order" } else { "these orders" },
+            match evidence.passing {
+                1 => "1 passed".to_owned(),
+                passed => format!("{} passed", crate::render::paint::number(passed as u64)),
+            }
+        ));
+    }
+    out.extend(explanation.no_return.as_ref().map(no_return));
     for remedy in &explanation.remedies {
         out.push(match remedy {
             Remedy::ReleasedBetween { lock, thread, place } => {
@@ -130,6 +150,9 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
             Remedy::LockMissing { lock, thread, place } => {
                 format!("the access in between holds `{lock}`, {thread} does not ({place})")
             }
+            Remedy::WaitInLoop { thread, variable, place } => format!(
+                "{thread} does not read `{variable}` again after its wait ({place}); a loop around the wait would"
+            ),
             Remedy::LockOrder { locks } => {
                 let locks: Vec<&str> = locks.iter().map(String::as_str).collect();
                 format!("all threads should take {} in the same order", names(&locks))
@@ -137,6 +160,28 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
         });
     }
     out
+}
+
+/// The point of no return in a sentence.
+fn no_return(point: &NoReturn) -> String {
+    let NoReturn { moment, runs, proven } = point;
+    let place = if moment.place.is_empty() { String::new() } else { format!(" ({})", moment.place) };
+    let after = match (runs, proven) {
+        (0, _) => "nothing is left to choose".to_owned(),
+        (1, true) => "the only other execution fails, too".to_owned(),
+        (runs, true) => format!("all {} other executions fail, too", count_only(*runs)),
+        (runs, false) => format!("{} fail, too", executions(*runs)),
+    };
+    format!("the point of no return: {} {}{place}; after it {after}", moment.thread, deed(moment))
+}
+
+fn count_only(n: usize) -> String {
+    crate::render::paint::number(n as u64)
+}
+
+/// "the execution", "all 12 executions".
+fn executions(n: usize) -> String {
+    if n == 1 { "the only execution".to_owned() } else { format!("all {} executions", count_only(n)) }
 }
 
 /// The explanation as JSON, with threads and operations named as elsewhere in JSON. The compared executions may be long,
@@ -305,10 +350,7 @@ mod tests {
                 thread: ThreadId(1),
                 place: "account.c:28".into(),
             }],
-            reduction: Reduction::default(),
-            failing: Vec::new(),
-            passing: Vec::new(),
-            common: 0,
+            ..Explanation::default()
         }
     }
 

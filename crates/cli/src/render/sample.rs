@@ -50,6 +50,7 @@ pub fn finding(name: &str) -> Finding {
         failing,
         passing,
         common: 4,
+        ..Explanation::default()
     };
     let start = |thread, start: &str| ThreadLine {
         thread: ThreadId(thread),

@@ -52,6 +52,7 @@ fn document(object: &str, failing: Vec<Compared>, passing: Vec<Compared>) -> Val
         failing,
         passing,
         common: 4,
+        ..Explanation::default()
     };
     json!({
         "heisen": "0.1.0",

@@ -9,6 +9,8 @@ use crate::explain::close_up::{Closeup, Recorder};
 use crate::explain::divergence;
 use crate::explain::divergence::Difference;
 use crate::explain::explanation::explain;
+use crate::explain::kinds;
+use crate::explain::neighbourhood;
 use crate::explain::judge::Verdict;
 use crate::explain::minimise::{Effort, minimise};
 use crate::process::recorded_input;
@@ -145,9 +147,11 @@ impl Confirmer<'_> {
         }
         if outside {
             self.tally.add_note(Note::Unrecorded);
-        } else if self.case.options.explain && !endless {
+        } else if self.case.options.explain && endless {
+            finding.explanation = kinds::at_once(&finding).map(Box::new);
+        } else if self.case.options.explain {
             let plan = simplest.as_ref().unwrap_or(plan);
-            finding.explanation = match explain(&recorder, plan, &finding) {
+            finding.explanation = match explain(&recorder, plan, &finding, neighbourhood::Effort::SHORT) {
                 // The finding does not depend on it.
                 Err(error) if error.is_cut() => None,
                 explanation => explanation?.map(Box::new),

@@ -19,8 +19,96 @@ pub(crate) struct Classified {
     pub(crate) class: BugClass,
     pub(crate) object: String,
     pub(crate) story: Vec<Moment>,
+    /// Operations of the story that only passing executions have.
+    pub(crate) pending: Vec<usize>,
     pub(crate) orderings: Vec<Ordering>,
     pub(crate) remedies: Vec<Remedy>,
+}
+
+/// A necessary ordering with its operations.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedOrder {
+    pub(crate) first: Moment,
+    pub(crate) second: Moment,
+    /// Whether only passing executions have the second operation.
+    pub(crate) pending: bool,
+}
+
+impl Classified {
+    pub(crate) fn new(class: BugClass) -> Classified {
+        Classified {
+            class,
+            object: String::new(),
+            story: Vec::new(),
+            pending: Vec::new(),
+            orderings: Vec::new(),
+            remedies: Vec::new(),
+        }
+    }
+
+    /// Replaces the orderings by the necessary ones, and adds their operations to the story.
+    pub(crate) fn confirm(&mut self, failing: &Flow, orders: &[NamedOrder]) {
+        let pairs: Vec<(usize, usize)> = orders
+            .iter()
+            .map(|order| (self.index(&order.first, false), self.index(&order.second, order.pending)))
+            .collect();
+        // In the order of the failing execution, then what it did not reach.
+        let position = |index: &usize| match self.pending.contains(index) {
+            true => usize::MAX,
+            false => {
+                // What a thread waits for in the end comes last.
+                let at = failing.observed.iter().position(|event| event.moment == self.story[*index]);
+                at.unwrap_or(usize::MAX - 1)
+            }
+        };
+        let mut order: Vec<usize> = (0..self.story.len()).collect();
+        order.sort_by_key(position);
+        let now = |old: usize| order.iter().position(|&index| index == old).unwrap_or(old);
+        self.orderings =
+            pairs.iter().map(|&(first, second)| Ordering { first: now(first), second: now(second) }).collect();
+        self.pending = self.pending.iter().map(|&index| now(index)).collect();
+        self.story = order.iter().map(|&index| self.story[index].clone()).collect();
+    }
+
+    /// The index of an operation of the story; adds it if it is missing.
+    fn index(&mut self, moment: &Moment, pending: bool) -> usize {
+        // The operations of a deadlock come from the state at its end, without steps.
+        let is_same = |known: &Moment| {
+            let step = if known.step == 0 { 0 } else { moment.step };
+            *known == Moment { step, ..moment.clone() }
+        };
+        self.story.iter().position(is_same).unwrap_or_else(|| {
+            self.story.push(moment.clone());
+            let index = self.story.len() - 1;
+            self.pending.extend(pending.then_some(index));
+            index
+        })
+    }
+}
+
+/// The class that the necessary orderings alone show. If an operation of another thread must come after one operation of
+/// a thread and before a later one, these two should have been one step. A single ordering is an order violation.
+pub(crate) fn by_orderings(failing: &Flow, orders: &[NamedOrder]) -> Classified {
+    let around = orders.iter().find_map(|before| {
+        let after = orders.iter().find(|after| {
+            before.first.thread == after.second.thread && before.second.thread == after.first.thread
+        })?;
+        Some((before, after))
+    });
+    let mut objects: Vec<&str> = Vec::new();
+    let (class, shown) = match (around, orders) {
+        (Some((before, after)), _) => (BugClass::AtomicityViolation, vec![&before.first, &after.second]),
+        (None, [only]) => (BugClass::OrderViolation, vec![&only.second]),
+        _ => (BugClass::Unclassified, orders.iter().map(|order| &order.first).collect()),
+    };
+    for moment in shown {
+        if !moment.object.is_empty() && !objects.contains(&moment.object.as_str()) {
+            objects.push(&moment.object);
+        }
+    }
+    let mut classified = Classified { object: objects.join(", "), ..Classified::new(class) };
+    classified.confirm(failing, orders);
+    classified
 }
 
 /// Three accesses of one variable: two of a thread, and one of another thread between them.
@@ -123,11 +211,10 @@ fn interruption(
         .collect();
     orderings.dedup();
     Some(Classified {
-        class,
         object,
         story: story.iter().map(|&i| failing.moment(i).clone()).collect(),
         orderings,
-        remedies: Vec::new(),
+        ..Classified::new(class)
     })
 }
 
@@ -197,11 +284,11 @@ fn atomicity(failing: &Flow, passing: &[Flow], triple: Triple, failed: Option<Th
         orderings.push(Ordering { first: 1, second: 2 });
     }
     Classified {
-        class: BugClass::AtomicityViolation,
         object: failing.moment(first).object.clone(),
         remedies: lock_remedies(failing, triple),
         story: story.iter().map(|&i| failing.moment(i).clone()).collect(),
         orderings,
+        ..Classified::new(BugClass::AtomicityViolation)
     }
 }
 
@@ -223,11 +310,10 @@ fn order(failing: &Flow, passing: &[Flow], differing: &[usize]) -> Option<Classi
             _ => return None,
         };
         Some(Classified {
-            class: BugClass::OrderViolation,
             object: failing.moment(read).object.clone(),
             story: story.map(|index| failing.moment(index).clone()).to_vec(),
             orderings: vec![Ordering { first: 0, second: 1 }],
-            remedies: Vec::new(),
+            ..Classified::new(BugClass::OrderViolation)
         })
     })
 }

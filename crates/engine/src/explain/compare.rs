@@ -3,6 +3,7 @@
 //! The common beginning is left out. Of the rest, what matters are the operations that only one execution has, and the
 //! data flows that differ: reads that see another write. Pure: the executions are lists of operations.
 
+use crate::explain::necessary::{Key, Numbering};
 use heisen_trace::explanation::{Compared, Comparison, Moment, Reduction};
 use std::collections::HashMap;
 
@@ -26,9 +27,6 @@ pub(crate) struct Observed {
     pub(crate) stack: Vec<String>,
 }
 
-/// What an operation is, whatever the schedule: thread, operation, address, and its number among equal ones.
-type Key = (u16, u8, u64, u32);
-
 /// An execution with the identity of its operations and the write that each read saw.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -41,14 +39,11 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) fn new(observed: Vec<Observed>) -> Flow {
-        let mut counts: HashMap<(u16, u8, u64), u32> = HashMap::new();
+        let mut numbering = Numbering::default();
         let mut written: HashMap<u64, usize> = HashMap::new();
         let (mut keys, mut from) = (Vec::new(), Vec::new());
         for (index, event) in observed.iter().enumerate() {
-            let name = (event.moment.thread.0, event.moment.op as u8, event.address);
-            let nth = counts.entry(name).or_default();
-            *nth += 1;
-            keys.push((name.0, name.1, name.2, *nth));
+            keys.push(numbering.key(event.moment.thread.0, event.moment.op, event.address));
             from.push(if event.moment.is_access() { written.get(&event.address).copied() } else { None });
             if event.moment.writes() {
                 written.insert(event.address, index);
@@ -175,13 +170,16 @@ pub(crate) mod tests {
     use super::*;
     use heisen_trace::{Op, ThreadId};
 
-    /// An access of a variable, such as `(1, 'r', "x", 0)`; `l` and `u` lock and unlock.
+    /// An access of a variable, such as `(1, 'r', "x", 0)`; `l` and `u` lock and unlock, `c` waits on a condition
+    /// variable, `a` locks again after that.
     pub(crate) fn execution(events: &[(u16, char, &str, u64)]) -> Flow {
         let observed = events.iter().zip(1..).map(|(&(thread, what, object, value), step)| {
             let op = match what {
                 'r' => Op::MemRead,
                 'w' => Op::MemWrite,
                 'l' => Op::Lock,
+                'c' => Op::CondWait,
+                'a' => Op::Relock,
                 _ => Op::Unlock,
             };
             let access = matches!(what, 'r' | 'w');
@@ -195,7 +193,7 @@ pub(crate) mod tests {
                 place: format!("p.c:{step}"),
             };
             let address = object.bytes().fold(0, |hash, byte| hash * 256 + u64::from(byte));
-            let lock = (!access).then_some(what == 'l');
+            let lock = (!access && what != 'c').then_some(matches!(what, 'l' | 'a'));
             let (preempts, function, stack) = (false, String::new(), Vec::new());
             Observed { moment, address, pc: 0, own: true, lock, preempts, function, stack }
         });

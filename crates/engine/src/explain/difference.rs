@@ -1,8 +1,9 @@
 //! Compares two recorded executions of one program: their operations, with the data flows, the locks and the preemptions
 //! that differ.
 
-use crate::explain::close_up::{Closeup, TraceLine, takes};
+use crate::explain::close_up::{Closeup, takes};
 use crate::explain::compare::{Flow, Observed, comparison};
+use crate::explain::necessary::operations;
 use heisen_trace::explanation::{Comparison, Moment};
 use heisen_trace::finding::{Switch, SwitchKind};
 use heisen_trace::{Op, Stack, ThreadId};
@@ -16,18 +17,10 @@ pub fn difference(one: &Closeup, other: &Closeup) -> Comparison {
     comparison(&flow(one), &flow(other))
 }
 
-/// The operations of a recorded execution. A scheduling point before an access is not an operation of its own.
+/// The operations of a recorded execution.
 pub(crate) fn flow(closeup: &Closeup) -> Flow {
-    let accesses = closeup.trace.iter().any(|line| line.event.access.is_some());
-    let is_memory = |op: Op| {
-        matches!(
-            op,
-            Op::MemRead | Op::MemWrite | Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas
-        )
-    };
-    let counts = |line: &&TraceLine| !accesses || line.event.access.is_some() || !is_memory(line.event.op);
     let mut switched = Switched::of(&closeup.switches);
-    let observed = closeup.trace.iter().filter(counts).map(|line| {
+    let observed = operations(&closeup.trace, |line| &line.event).map(|line| {
         let event = &line.event;
         Observed {
             moment: Moment {

@@ -1,57 +1,71 @@
-//! Explains a finding: takes close-ups of the failing execution and of its twins with every access of memory, compares
-//! and classifies them.
+//! Explains a finding: runs executions near the failing one, compares it with those that pass, and says what its class is,
+//! which orderings were necessary, and when the failure could no longer be avoided.
 
 use crate::error::Result;
-use crate::explain::classify::{Classified, classify};
+use crate::explain::classify::{Classified, NamedOrder, by_orderings, classify};
 use crate::explain::close_up::{Recorder, WatchedAccess};
 use crate::explain::compare::{Flow, Observed, comparison};
 use crate::explain::difference::{MAX_EVENTS, flow};
-use crate::explain::twin::twins;
+use crate::explain::judge::Verdict;
+use crate::explain::kinds::by_kind;
+use crate::explain::necessary::{Hints, Key, Name, Necessary, necessary};
+use crate::explain::neighbourhood::{Effort, Neighbourhood, Runner, neighbourhood};
+use crate::explain::no_return::point_of_no_return;
+use crate::explain::recheck::missed_recheck;
 use crate::inspect::Symbols;
 use crate::process::slots::Job;
-use heisen_trace::explanation::{BugClass, Explanation, Moment, Remedy};
-use heisen_trace::finding::{SwitchKind, ThreadEnd};
-use heisen_trace::{Finding, FindingKind, Op, Plan, Stack, ThreadId};
+use heisen_trace::explanation::{BugClass, Evidence, Explanation, Moment, NoReturn};
+use heisen_trace::finding::SwitchKind;
+use heisen_trace::{Finding, Plan, ThreadId};
 
 /// Why the execution of this plan fails, if that can be said.
-pub fn explain(recorder: &Recorder<'_>, plan: &Plan, finding: &Finding) -> Result<Option<Explanation>> {
+pub fn explain(
+    recorder: &Recorder<'_>,
+    plan: &Plan,
+    finding: &Finding,
+    effort: Effort,
+) -> Result<Option<Explanation>> {
     let recorder = Recorder { trace: true, accesses: true, ..*recorder };
     let mut symbols = recorder.symbols();
     let failing = recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?;
+    let Some(failure) = failing.verdict.clone() else { return Ok(None) };
     if failing.signature() != finding.signature || failing.trace.len() > MAX_EVENTS {
         return Ok(None);
     }
+    let failing = flow(&failing);
     let target = (recorder.runtime, recorder.program, recorder.config);
+    let mut runner = Runner::start(target, recorder.expect_exit)?;
+    let Some(near) = neighbourhood(&mut runner, plan, &failure, effort)? else { return Ok(None) };
     let mut passing = Vec::new();
-    for twin in twins(target, recorder.expect_exit, plan)? {
-        let closeup = recorder.record_with(&mut symbols, Job::Plan(&twin), None, None)?;
+    for twin in &near.twins {
+        let closeup = recorder.record_with(&mut symbols, Job::Plan(twin), None, None)?;
         if closeup.verdict.is_none() && closeup.trace.len() <= MAX_EVENTS {
             passing.push(flow(&closeup));
         }
     }
-    let failing = flow(&failing);
     let differences =
         |other: &Flow| (0..failing.keys.len()).filter(|&i| failing.flow_differs(i, other)).count();
     passing.sort_by_key(differences);
-    let by_kind = deadlock(finding, &failing).or_else(|| memory(finding));
-    let preempted = finding.switches.iter().filter(|switch| switch.kind == SwitchKind::Preempt);
-    let preempted: Vec<(ThreadId, u32)> = preempted.map(|switch| (switch.from, switch.step)).collect();
-    let by_difference = || classify(&failing, &passing, finding.thread, &preempted);
-    let Some(mut classified) = by_kind.or_else(by_difference).or_else(|| unclassified(&passing)) else {
-        return Ok(None);
-    };
-    places_of_callers(&recorder, &mut symbols, plan, &failing, &mut classified.story)?;
-    let Classified { class, object, story, orderings, remedies } = classified;
+    let Some((classified, evidence)) = classified(finding, &failing, &passing, &near) else { return Ok(None) };
+    let Classified { class, object, mut story, orderings, mut remedies, pending } = classified;
+    let point = no_return(&mut runner, plan, &failure, &failing, effort)?;
+    let innermost: Vec<String> = story.iter().map(|moment| moment.place.clone()).collect();
+    story.extend(point.as_ref().map(|point| point.moment.clone()));
+    places_of_callers(&recorder, &mut symbols, plan, &failing, &mut story)?;
+    let no_return = point.map(|point| NoReturn { moment: story.pop().unwrap_or(point.moment), ..point });
+    for (innermost, moment) in innermost.iter().zip(&story) {
+        remedies.iter_mut().for_each(|remedy| remedy.move_place(innermost, &moment.place));
+    }
     let mut explanation = Explanation {
         class,
         object,
         story,
+        pending,
         orderings,
+        evidence,
         remedies,
-        reduction: Default::default(),
-        failing: Vec::new(),
-        passing: Vec::new(),
-        common: 0,
+        no_return,
+        ..Explanation::default()
     };
     if let Some(twin) = passing.first() {
         let compared = comparison(&failing, twin);
@@ -60,6 +74,74 @@ pub fn explain(recorder: &Recorder<'_>, plan: &Plan, finding: &Finding) -> Resul
         explanation.common = compared.common;
     }
     Ok(Some(explanation))
+}
+
+/// The class, with the necessary orderings in its story, and what confirms them. `None` if nothing passes and the kind of
+/// the finding says nothing.
+fn classified(
+    finding: &Finding,
+    failing: &Flow,
+    passing: &[Flow],
+    near: &Neighbourhood,
+) -> Option<(Classified, Option<Evidence>)> {
+    let preempted = finding.switches.iter().filter(|switch| switch.kind == SwitchKind::Preempt);
+    let preempted: Vec<(ThreadId, u32)> = preempted.map(|switch| (switch.from, switch.step)).collect();
+    let by_class = by_kind(finding, failing)
+        .or_else(|| missed_recheck(failing, finding.thread))
+        .or_else(|| classify(failing, passing, finding.thread, &preempted));
+    let preferred = by_class.as_ref().map_or_else(Vec::new, |found| pairs(failing, passing, found));
+    let alive: Vec<u16> = finding.threads.iter().map(|thread| thread.thread.0).collect();
+    let hints = Hints { preferred: &preferred, alive: &alive };
+    let found = necessary(&near.failing, &near.failing_too, &near.passing, &hints);
+    let named = named(failing, passing, &found);
+    let evidence = Evidence { failing: found.failing, passing: found.passing };
+    match (by_class, named) {
+        (Some(mut classified), Some(orders)) => {
+            classified.confirm(failing, &orders);
+            Some((classified, Some(evidence)))
+        }
+        (Some(classified), None) => Some((classified, None)),
+        (None, Some(orders)) => Some((by_orderings(failing, &orders), Some(evidence))),
+        (None, None) => (!passing.is_empty()).then(|| (Classified::new(BugClass::Unclassified), None)),
+    }
+}
+
+/// The pairs of operations that a class compares. The operations of a deadlock come from the state at its end, without
+/// steps.
+fn pairs(failing: &Flow, passing: &[Flow], classified: &Classified) -> Vec<(Name, Name)> {
+    let name = |moment: &Moment| {
+        let same = |event: &&Observed| Moment { step: moment.step, ..event.moment.clone() } == *moment;
+        let flows = [failing].into_iter().chain(passing);
+        let event = flows.flat_map(|flow| &flow.observed).find(same)?;
+        Some((moment.thread.0, moment.op as u8, event.address))
+    };
+    let names: Vec<Name> = classified.story.iter().filter_map(name).collect();
+    names.iter().flat_map(|&first| names.iter().map(move |&second| (first, second))).collect()
+}
+
+/// The necessary orders by their operations. `None` if there are none, or one has no name.
+fn named(failing: &Flow, passing: &[Flow], found: &Necessary) -> Option<Vec<NamedOrder>> {
+    let here = |key: &Key| failing.find(key).map(|at| failing.moment(at).clone());
+    let there = |key: &Key| passing.iter().find_map(|flow| Some(flow.moment(flow.find(key)?).clone()));
+    let orders = found.orders.iter().map(|order| {
+        let second = if order.pending { there(&order.second) } else { here(&order.second) };
+        Some(NamedOrder { first: here(&order.first)?, second: second?, pending: order.pending })
+    });
+    let orders: Option<Vec<NamedOrder>> = orders.collect();
+    orders.filter(|orders| !orders.is_empty())
+}
+
+/// The point of no return, with the operation that was done there.
+fn no_return(
+    runner: &mut Runner,
+    plan: &Plan,
+    failure: &Verdict,
+    failing: &Flow,
+    effort: Effort,
+) -> Result<Option<NoReturn>> {
+    let Some(point) = point_of_no_return(runner, plan, failure, effort)? else { return Ok(None) };
+    let done = failing.observed.iter().find(|event| event.moment.step >= point.step);
+    Ok(done.map(|event| NoReturn { moment: event.moment.clone(), runs: point.runs, proven: point.proven }))
 }
 
 /// Accesses in a library of the language, such as those of atomics in Rust, get the place of their caller in the
@@ -94,76 +176,3 @@ fn places_of_callers(
     Ok(())
 }
 
-fn place_of(stack: &Stack) -> String {
-    stack.place().map_or(String::new(), |frame| frame.place())
-}
-
-/// A deadlock: its cycle of locks, or the wake-up that came before the wait.
-fn deadlock(finding: &Finding, failing: &Flow) -> Option<Classified> {
-    if finding.kind != FindingKind::Deadlock {
-        return None;
-    }
-    let moment = |op: Op, thread: &ThreadEnd, object: &str, place: String| Moment {
-        step: 0,
-        thread: thread.thread,
-        op,
-        object: object.to_owned(),
-        value: None,
-        size: 0,
-        place,
-    };
-    let waits = |thread: &ThreadEnd| moment(thread.op, thread, &thread.object, place_of(&thread.stack));
-    if let Some(thread) = finding.threads.iter().find(|thread| thread.blocked && thread.missed_wakeup) {
-        let wakes = |op: Op| matches!(op, Op::CondSignal | Op::CondBroadcast | Op::FutexWake | Op::Wake);
-        let signal = failing.observed.iter().rev().map(|event| &event.moment);
-        let signal =
-            signal.filter(|m| wakes(m.op) && m.object == thread.object).find(|m| m.thread != thread.thread);
-        return Some(Classified {
-            class: BugClass::LostWakeUp,
-            object: thread.object.clone(),
-            story: signal.cloned().into_iter().chain([waits(thread)]).collect(),
-            orderings: Vec::new(),
-            remedies: Vec::new(),
-        });
-    }
-    let cycle: Vec<&ThreadEnd> =
-        finding.threads.iter().filter(|thread| thread.blocked && thread.holder.is_some()).collect();
-    let mut locks: Vec<String> = cycle.iter().map(|thread| thread.object.clone()).collect();
-    locks.dedup();
-    let story = cycle.iter().flat_map(|thread| {
-        let held = thread.holds.iter().map(|held| moment(Op::Lock, thread, &held.object, held.place.clone()));
-        held.chain([waits(thread)]).collect::<Vec<_>>()
-    });
-    let story: Vec<Moment> = story.collect();
-    let remedies =
-        if locks.len() > 1 { vec![Remedy::LockOrder { locks: locks.clone() }] } else { Vec::new() };
-    Some(Classified {
-        class: BugClass::Deadlock,
-        object: locks.join(", "),
-        story,
-        orderings: Vec::new(),
-        remedies,
-    })
-}
-
-/// An error in the use of the heap. The finding itself names the allocation, the free and the use.
-fn memory(finding: &Finding) -> Option<Classified> {
-    matches!(finding.kind, FindingKind::UseAfterFree | FindingKind::DoubleFree).then(|| Classified {
-        class: BugClass::UseAfterFree,
-        object: String::new(),
-        story: Vec::new(),
-        orderings: Vec::new(),
-        remedies: Vec::new(),
-    })
-}
-
-/// The executions differ in no pattern that has a name, but they can be shown.
-fn unclassified(passing: &[Flow]) -> Option<Classified> {
-    (!passing.is_empty()).then(|| Classified {
-        class: BugClass::Unclassified,
-        object: String::new(),
-        story: Vec::new(),
-        orderings: Vec::new(),
-        remedies: Vec::new(),
-    })
-}

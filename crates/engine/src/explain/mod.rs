@@ -1,6 +1,6 @@
 //! Turns an execution that failed into a finding: what happened, where, and in which words.
 //!
-//! This folder runs single schedules again and examines them. Only [`minimise`] uses the search.
+//! This folder runs single schedules again and examines them. Only [`minimise`] and [`neighbourhood`] use the search.
 //!
 //! | module | what it is for |
 //! | --- | --- |
@@ -10,7 +10,12 @@
 //! | `heap_error` | which block a memory error is about |
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
 //! | [`minimise`], `blocks` | the simplest schedule that fails in the same way |
-//! | [`explanation`] | why an execution fails: `twin` finds executions that pass, `compare` the differences, `classify` the class |
+//! | [`explanation`] | why an execution fails; puts the next seven together |
+//! | [`neighbourhood`] | executions near a failing one, and how they end |
+//! | `necessary` | the smallest set of orderings that explains the failure |
+//! | `no_return` | the last decision at which the failure could be avoided |
+//! | `compare` | what differs between two executions |
+//! | `classify`, `recheck`, `kinds` | the class of a bug, by the differences, by a wait, or by the kind of the finding |
 //! | [`difference`] | two recorded executions, compared |
 //! | [`divergence`] | where executions of one plan differ |
 //! | [`debugger`] | executions for a debugger |
@@ -26,9 +31,13 @@ pub mod divergence;
 pub mod explanation;
 pub(crate) mod heap_error;
 pub mod judge;
+pub(crate) mod kinds;
 pub(crate) mod livelock;
 pub mod minimise;
+pub(crate) mod necessary;
+pub mod neighbourhood;
+pub(crate) mod no_return;
 pub(crate) mod race_close_up;
 pub mod race_log;
+pub(crate) mod recheck;
 pub mod suppress;
-pub(crate) mod twin;

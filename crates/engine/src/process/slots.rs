@@ -38,6 +38,8 @@ pub enum Detail {
     All,
     /// As [`Detail::All`], and every access of memory with its value.
     Accesses,
+    /// Its decisions, touches, events and accesses, without pauses. Executions with events have processes of their own.
+    AccessLog,
 }
 
 /// One operation of a thread, with addresses instead of names.
@@ -171,6 +173,7 @@ pub(crate) fn write_plans(
             Detail::Events => flag::DECISIONS | flag::EVENTS,
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
             Detail::Accesses => flag::DECISIONS | flag::EVENTS | flag::STOPS | flag::ACCESSES,
+            Detail::AccessLog => flag::DECISIONS | flag::TOUCHES | flag::EVENTS | flag::ACCESSES,
         };
     let mut first = 0;
     for (number, &job) in jobs.iter().take(MAX_SLOTS).enumerate() {

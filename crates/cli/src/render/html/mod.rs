@@ -276,6 +276,11 @@ impl Summary {
                     at(place)
                 )
             }
+            Remedy::WaitInLoop { thread, variable, place } => format!(
+                "{thread} does not read {} again after its wait{}. Wait in a loop that checks the condition again.",
+                code(variable),
+                at(place)
+            ),
             Remedy::LockOrder { locks } => {
                 let locks: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
                 format!(

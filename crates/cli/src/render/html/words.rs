@@ -149,6 +149,11 @@ pub fn meaning(class: BugClass, object: &str) -> String {
             "A thread used memory after it was freed, or freed it twice.".to_owned()
         }
         BugClass::UseAfterFree => format!("A thread used {object} after it was freed, or freed it twice."),
+        BugClass::MissedRecheck => {
+            "A thread went on after a wait although what it waited for was not true.".to_owned()
+        }
+        BugClass::DataRace => format!("Two threads access memory{of} at the same time, and at least one writes."),
+        BugClass::Livelock => "The threads run for ever without getting anywhere.".to_owned(),
         BugClass::Unclassified => {
             "The failing execution differs from the passing one, but matches no known pattern.".to_owned()
         }

@@ -1,0 +1,186 @@
+//! Runs executions near a failing one and logs their operations: some fail as well, some pass. The nearest that pass are
+//! the *twins* with which the failing one is compared.
+//!
+//! A neighbour differs in one point: a thread that was preempted goes on, or the threads that came in between come first,
+//! or one choice is left out, or another choice is taken and the rest goes by default. The neighbours of neighbours come
+//! next. If none of them passes, the schedules with one preemption are tried.
+
+use crate::error::Result;
+use crate::explain::blocks::Blocks;
+use crate::explain::judge;
+use crate::explain::judge::Verdict;
+use crate::explain::necessary::Log;
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::slots::{Detail, Job, Run};
+use crate::process::zygote::Zygote;
+use crate::program::Program;
+use heisen_search::{Icb, Strategy};
+use heisen_trace::{Decision, Execution, Note, Override, Plan, Policy};
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How many executions an explanation may run. The result is the same each time unless the time runs out first.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// To find neighbours.
+    pub neighbours: usize,
+    /// To find the point of no return.
+    pub continuations: usize,
+    /// The time for each of the two.
+    pub time: Duration,
+}
+
+impl Effort {
+    /// For the short form, which comes with each finding.
+    pub const SHORT: Effort =
+        Effort { neighbours: 48, continuations: 32, time: Duration::from_millis(700) };
+    /// For `heisen explain`.
+    pub const COMPLETE: Effort =
+        Effort { neighbours: 600, continuations: 1_000, time: Duration::from_secs(12) };
+}
+
+/// The largest number of twins.
+const TWINS: usize = 4;
+
+/// The executions near a failing one.
+#[derive(Debug)]
+pub(crate) struct Neighbourhood {
+    /// Plans whose executions pass, the nearest first, at most [`TWINS`].
+    pub(crate) twins: Vec<Plan>,
+    /// The operations of the failing execution.
+    pub(crate) failing: Log,
+    /// The operations of the neighbours that fail in the same way.
+    pub(crate) failing_too: Vec<Log>,
+    /// The operations of those that pass.
+    pub(crate) passing: Vec<Log>,
+}
+
+/// Runs plans and says how they end.
+pub(crate) struct Runner {
+    zygote: Zygote,
+    expect_exit: i32,
+    /// When no further execution is begun.
+    end: Instant,
+}
+
+/// How an execution ended, compared with the failing one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Passes,
+    FailsToo,
+    /// It fails in another way, or did not follow its plan.
+    Otherwise,
+}
+
+impl Runner {
+    pub(crate) fn start(
+        (runtime, program, config): (&Path, &Program, &RunConfig),
+        expect_exit: i32,
+    ) -> Result<Runner> {
+        let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
+        Ok(Runner { zygote, expect_exit, end: Instant::now() })
+    }
+
+    /// From now on, executions are begun only within this time.
+    pub(crate) fn limit(&mut self, time: Duration) {
+        self.end = Instant::now() + time;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.end
+    }
+
+    pub(crate) fn run(&mut self, plan: &Plan, detail: Detail) -> Result<Run> {
+        self.zygote.run(Job::Plan(plan), detail, None)
+    }
+
+    fn log(&self) -> Log {
+        Log::of(&self.zygote.events())
+    }
+
+    pub(crate) fn ended(&self, run: &Run, failure: &Verdict) -> Ended {
+        if run.execution.diverged.is_some() {
+            return Ended::Otherwise;
+        }
+        match judge::judge(run, self.expect_exit) {
+            None => Ended::Passes,
+            Some(verdict) if verdict.kind == failure.kind => Ended::FailsToo,
+            Some(_) => Ended::Otherwise,
+        }
+    }
+}
+
+/// Runs the neighbours of a plan that fails with this verdict. `None` if its execution is too long to be logged.
+pub(crate) fn neighbourhood(
+    runner: &mut Runner,
+    plan: &Plan,
+    failure: &Verdict,
+    effort: Effort,
+) -> Result<Option<Neighbourhood>> {
+    runner.limit(effort.time);
+    let run = runner.run(plan, Detail::AccessLog)?;
+    if run.execution.notes.contains(&Note::LogFull) {
+        return Ok(None);
+    }
+    let mut waiting: VecDeque<Plan> = neighbours(&run.execution).into();
+    let mut known: HashSet<Vec<Override>> = HashSet::from([plan.overrides.clone()]);
+    waiting.retain(|plan| known.insert(plan.overrides.clone()));
+    let failing = runner.log();
+    let mut found = Neighbourhood { twins: Vec::new(), failing, failing_too: Vec::new(), passing: Vec::new() };
+    for _ in 0..effort.neighbours {
+        let Some(candidate) = waiting.pop_front().filter(|_| !runner.is_over()) else { break };
+        let run = runner.run(&candidate, Detail::AccessLog)?;
+        let ended = runner.ended(&run, failure);
+        match ended {
+            Ended::Passes if found.twins.len() < TWINS => found.twins.push(candidate.clone()),
+            Ended::Otherwise => continue,
+            _ => {}
+        }
+        let logs = if ended == Ended::Passes { &mut found.passing } else { &mut found.failing_too };
+        logs.push(runner.log());
+        // There are many more neighbours of neighbours than can be run.
+        if waiting.len() < effort.neighbours {
+            for next in neighbours(&run.execution) {
+                if known.insert(next.overrides.clone()) {
+                    waiting.push_back(next);
+                }
+            }
+        }
+    }
+    if found.twins.is_empty() {
+        let mut search = Icb::new(Some(1));
+        for _ in 0..effort.neighbours {
+            let Some(candidate) = search.next().filter(|_| !runner.is_over()) else { break };
+            let run = runner.run(&candidate, Detail::AccessLog)?;
+            if runner.ended(&run, failure) == Ended::Passes {
+                found.passing.push(runner.log());
+                found.twins.push(candidate);
+                break;
+            }
+            search.done(&candidate, &run.execution);
+        }
+    }
+    Ok(Some(found))
+}
+
+/// The plans that differ in one point, those that differ late first.
+fn neighbours(execution: &Execution) -> Vec<Plan> {
+    let blocks = &Blocks::of(execution);
+    let joined = (1..blocks.blocks.len()).rev().flat_map(|index| blocks.joined(index));
+    let left_out = (0..blocks.choices()).rev().filter_map(|index| blocks.without(index));
+    let shorter = (0..blocks.choices()).rev().map(|count| blocks.prefix(count));
+    let decisions = &execution.decisions;
+    let otherwise = decisions.iter().enumerate().rev().flat_map(|(index, decision)| {
+        let others = (0..decision.options).filter(|&choice| choice != decision.chosen);
+        others.map(move |choice| deviating(&decisions[..index], decision, choice))
+    });
+    joined.chain(left_out).chain(shorter).chain(otherwise).collect()
+}
+
+/// The plan that makes the choices of these decisions, then takes another choice, then goes on by default.
+pub(crate) fn deviating(before: &[Decision], at: &Decision, choice: u16) -> Plan {
+    let exactly = |d: &Decision, choice| Override::new(d.step, d.kind, choice, d.options);
+    let chosen = before.iter().filter(|d| d.chosen != 0).map(|d| exactly(d, d.chosen));
+    Plan { overrides: chosen.chain([exactly(at, choice)]).collect(), ..Plan::new(Policy::Default) }
+}
