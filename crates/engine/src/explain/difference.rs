@@ -3,7 +3,7 @@
 
 use crate::explain::close_up::{Closeup, TraceLine, takes};
 use crate::explain::compare::{Flow, Observed, comparison};
-use heisen_trace::explanation::{Comparison, Moment};
+use heisen_trace::explanation::{Compared, Comparison, Moment};
 use heisen_trace::finding::{Switch, SwitchKind};
 use heisen_trace::{Op, Stack, ThreadId};
 use std::collections::HashMap;
@@ -16,18 +16,39 @@ pub fn difference(one: &Closeup, other: &Closeup) -> Comparison {
     comparison(&flow(one), &flow(other))
 }
 
-/// The operations of a recorded execution. A scheduling point before an access is not an operation of its own.
-pub(crate) fn flow(closeup: &Closeup) -> Flow {
+/// One event of a recorded execution.
+#[derive(Clone, Debug)]
+pub struct RecordedEvent {
+    /// The event, compared with no other execution.
+    pub event: Compared,
+    /// The address of its object.
+    pub address: u64,
+    /// Whether the operation succeeded.
+    pub done: bool,
+}
+
+/// The events of a recorded execution, with the locks that their threads hold.
+pub fn events(closeup: &Closeup) -> Vec<RecordedEvent> {
+    let flow = flow(closeup);
+    let events = flow.compared(&flow, 0).into_iter().zip(operations(closeup));
+    events
+        .map(|(event, line)| RecordedEvent { event, address: line.event.object, done: line.event.ok })
+        .collect()
+}
+
+/// The lines of the trace that are operations. A scheduling point before an access is not an operation of its own.
+fn operations(closeup: &Closeup) -> impl Iterator<Item = &TraceLine> {
     let accesses = closeup.trace.iter().any(|line| line.event.access.is_some());
-    let is_memory = |op: Op| {
-        matches!(
-            op,
-            Op::MemRead | Op::MemWrite | Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas
-        )
-    };
-    let counts = |line: &&TraceLine| !accesses || line.event.access.is_some() || !is_memory(line.event.op);
+    closeup.trace.iter().filter(move |line| {
+        let event = &line.event;
+        !accesses || event.access.is_some() || !event.op.is_access()
+    })
+}
+
+/// The operations of a recorded execution.
+pub(crate) fn flow(closeup: &Closeup) -> Flow {
     let mut switched = Switched::of(&closeup.switches);
-    let observed = closeup.trace.iter().filter(counts).map(|line| {
+    let observed = operations(closeup).map(|line| {
         let event = &line.event;
         Observed {
             moment: Moment {

@@ -12,6 +12,7 @@
 //! | [`minimise`], `blocks` | the simplest schedule that fails in the same way |
 //! | [`explanation`] | why an execution fails: `twin` finds executions that pass, `compare` the differences, `classify` the class |
 //! | [`difference`] | two recorded executions, compared |
+//! | [`what_if`] | an execution of a schedule in another order |
 //! | [`divergence`] | where executions of one plan differ |
 //! | [`debugger`] | executions for a debugger |
 
@@ -32,3 +33,4 @@ pub(crate) mod race_close_up;
 pub mod race_log;
 pub mod suppress;
 pub(crate) mod twin;
+pub mod what_if;
