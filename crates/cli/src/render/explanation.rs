@@ -88,7 +88,7 @@ pub fn deed(moment: &Moment) -> String {
 }
 
 /// A value as a signed number of its size, or in hexadecimal if it looks like an address.
-fn number(value: u64, size: u8) -> String {
+pub fn number(value: u64, size: u8) -> String {
     let signed = match size {
         1 => i64::from(value as u8 as i8),
         2 => i64::from(value as u16 as i16),

@@ -6,6 +6,7 @@
 //! | [`sentences`], [`caveat`], [`note`] | the sentences of verdicts, caveats and notes |
 //! | [`finding`], [`race`] | one finding, one data race |
 //! | [`explanation`], [`difference`] | why a finding fails; two executions side by side |
+//! | [`events`] | the events of one execution, and its state after a step |
 //! | [`html`] | one finding with its explanation as an HTML page |
 //! | [`script`] | the result of a script |
 //! | [`coverage`], [`coverage_figure`], [`coverage_table`], [`plot`] | coverage as SVG and as tables |
@@ -25,6 +26,7 @@ pub mod coverage_figure;
 pub mod coverage_table;
 pub mod difference;
 pub mod dot;
+pub mod events;
 pub mod explanation;
 pub mod finding;
 pub mod github;
