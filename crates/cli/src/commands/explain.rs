@@ -6,12 +6,14 @@ use crate::commands::prepared::Prepared;
 use crate::render::finding::Screen;
 use crate::render::html::{self, document};
 use crate::render::json as result_json;
-use crate::render::paint::{Paint, columns, print, quoted, say};
+use crate::render::paint::{Paint, columns, own_name, print, quoted, say};
+use crate::render::progress::Progress;
 use crate::render::result_file::{check_files, is_stdout, write};
-use crate::render::{chrome_trace, dot, explanation};
+use crate::render::{chrome_trace, dot, explanation, limits};
 use heisen_engine::Error;
 use heisen_engine::explain::explanation::explain;
 use heisen_engine::explain::minimise::plan_of;
+use heisen_engine::explain::unexplained::{self, Unexplained};
 use heisen_engine::process::slots::Job;
 use heisen_trace::FindingKind;
 use serde_json::json;
@@ -35,7 +37,9 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             args.schedule.display()
         )));
     }
+    let progress = Progress::of("replaying the schedule", args.quiet);
     let closeup = recorder.record(Job::Schedule(schedule))?;
+    drop(progress);
     if closeup.too_long {
         say(
             "the program did not end, and was not seen to come back to the same state: there is no failure to explain",
@@ -46,26 +50,45 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         say(format_args!("the schedule no longer fits: {divergence}"));
         return Ok(exit::DIVERGED);
     }
-    let same = closeup.signature() == schedule.signature;
+    let same = prepared.is_as_recorded(&closeup);
     let Some(mut finding) = closeup.into_finding(&recorder, 0) else {
-        say("the program no longer fails under this schedule, so there is nothing to explain");
+        say(format_args!(
+            "the program no longer fails under this schedule, so there is nothing to explain; it recorded {}",
+            prepared.recorded()
+        ));
         return Ok(exit::CLEAN);
     };
     if !same {
-        say(format_args!("it fails, but not as recorded: {}", finding.message));
+        say(format_args!(
+            "the program fails in another way than recorded: now {}: {}; recorded {}",
+            finding.kind,
+            finding.message,
+            prepared.recorded()
+        ));
     }
+    let progress = Progress::of("comparing with executions that pass", args.quiet);
     let plan = plan_of((runtime, program, config), Job::Schedule(schedule))?;
     finding.explanation = explain(&recorder, &plan, &finding)?.map(Box::new);
-    let replay = format!("heisen replay {}", quoted(&args.schedule));
+    let mut why_not = None;
+    if finding.explanation.is_none() {
+        why_not = Some(unexplained::reason(&recorder, &plan, &finding)?);
+        if let Some(Unexplained::TooLong(calls)) = &why_not {
+            finding.explanation = calls.clone();
+        }
+    }
+    drop(progress);
+    let notes = limits::notes(&finding, program, why_not.as_ref());
+    let replay = format!("{} replay {}", own_name(), quoted(&args.schedule));
+    let of_finding = || document::of_finding(&finding, &replay, &program.path, &notes);
     if let Some(path) = &args.json {
-        let mut document = document::of_finding(&finding, &replay, &program.path);
+        let mut document = of_finding();
         document["finding"] = result_json::finding(&finding, &args.schedule);
         document["explanation"] =
             json!(finding.explanation.as_deref().map(|why| explanation::json(why, true)));
         result_json::write(&document, path)?;
     }
     if let Some(path) = &args.html {
-        write(&html::page(&document::of_finding(&finding, &replay, &program.path)), path)?;
+        write(&html::page(&of_finding()), path)?;
     }
     if let Some(path) = &args.perfetto {
         write(&format!("{}\n", chrome_trace::document(&finding)), path)?;
@@ -77,12 +100,12 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         let paint = Paint::new(args.color);
         let whole = finding.explanation.take();
         print(&Screen { paint, replay: &replay, time: None }.render(&finding), false);
-        match &whole {
-            Some(whole) => print(&explanation::complete(whole, paint, columns()), false),
-            None => print(
-                "\n  no explanation: the execution is too long, or fails in another way each time\n",
-                false,
-            ),
+        if let Some(whole) = &whole {
+            print(&explanation::complete(whole, paint, columns()), false);
+        }
+        if !notes.is_empty() {
+            let notes: String = notes.iter().map(|note| format!("  note: {note}\n")).collect();
+            print(&format!("\n{notes}"), false);
         }
     }
     Ok(exit::FOUND)
