@@ -52,18 +52,21 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     }
     let same = prepared.is_as_recorded(&closeup);
     let Some(mut finding) = closeup.into_finding(&recorder, 0) else {
-        say(format_args!(
-            "the program no longer fails under this schedule, so there is nothing to explain; it recorded {}",
-            prepared.recorded()
-        ));
+        say(match &schedule.outcome {
+            Some((_, then)) => format!(
+                "the program no longer fails under this schedule, so there is nothing to explain; when the schedule was made: {then}"
+            ),
+            None => {
+                "the program does not fail under this schedule, so there is nothing to explain".to_owned()
+            }
+        });
         return Ok(exit::CLEAN);
     };
     if !same {
+        let then = schedule.outcome.as_ref().map_or("it passed", |(_, message)| message);
         say(format_args!(
-            "the program fails in another way than recorded: now {}: {}; recorded {}",
-            finding.kind,
-            finding.message,
-            prepared.recorded()
+            "the program fails in another way than recorded; now: {}; when the schedule was made: {then}",
+            finding.message
         ));
     }
     let progress = Progress::of("comparing with executions that pass", args.quiet);
