@@ -149,10 +149,8 @@ impl Order {
                     join(self.threads.entry(created).or_default(), clock);
                 }
             }
-            Op::CondSignal => {
-                if self.waiting.values().any(|waiting| waiting.object == object) {
-                    self.signals.entry(object).or_default().push((index, clock.clone()));
-                }
+            Op::CondSignal if self.waiting.values().any(|waiting| waiting.object == object) => {
+                self.signals.entry(object).or_default().push((index, clock.clone()));
             }
             Op::CondBroadcast | Op::FutexWake => {
                 for waiting in self.waiting.values_mut().filter(|waiting| waiting.object == object) {

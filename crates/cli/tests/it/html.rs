@@ -137,10 +137,10 @@ fn lanes_have_a_row_for_each_event() {
     assert_eq!(page.data("open"), None);
     assert_eq!(page.rows(), 10);
     let row = page.after("id=\"failing-2\"").split_once("</div>").expect("the end of the row").0;
-    assert!(row.contains("step 6: T2 writes balance = 150, at account.c:3, only in this execution"), "{row}");
-    assert!(
-        page.after("id=\"failing-1\"").starts_with(" data-index=\"1\" aria-label=\"thread change to T2, ")
-    );
+    assert!(row.contains("6 writes balance = 150 account.c:3, T2, only in this execution"), "{row}");
+    assert!(page.after("id=\"failing-1\"").starts_with(
+        " data-index=\"1\" aria-label=\"5 reads balance = 100 account.c:2, T2, another thread runs"
+    ));
     assert!(page.after("<svg class=\"arrows\"").contains("<path d=\"M"), "no arrow to the read that differs");
 }
 

@@ -180,11 +180,13 @@ class Panel {
     const preempts = event.preempts && (index === 0 || this.shown[position - 1] === index - 1);
     const preemption = changes ? `T${before.thread} is preempted` : "another thread is preempted";
     const x = this.x(laneOf.get(event.thread));
+    // The name begins with the text in view, so that speech control finds the row.
+    const place = (event.place ?? "").replace(/^.*\//, ""); // The details have the path.
     const label = [
+      `${event.step} ${what(event)} ${place}`.trim(),
+      `T${event.thread}`,
       preempts ? preemption : "",
-      changes ? `thread change to T${event.thread}` : "",
-      `step ${event.step}: ${sentence(event)}`,
-      event.place ? `at ${event.place}` : "",
+      changes ? "another thread runs" : "",
       event.only_here ? "only in this execution" : "",
       event.flow_differs ? "other value than in the other execution" : "",
     ];
@@ -214,9 +216,8 @@ class Panel {
     }
     const chip = element("span", { class: "chip", "--x": `${x}px`, "--hue": hueOf(event.thread) },
       element("span", { class: "what" }, what(event)));
-    // The name of the file is enough here: the details have the path.
-    if (event.place) chip.append(element("span", { class: "place" }, event.place.replace(/^.*\//, "")));
-    row.append(element("span", { class: "step" }, String(event.step)), chip);
+    if (place) chip.append(" ", element("span", { class: "place" }, place));
+    row.append(element("span", { class: "step" }, String(event.step)), " ", chip);
     return row;
   }
 
