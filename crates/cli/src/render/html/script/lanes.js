@@ -210,7 +210,8 @@ class Panel {
     }
     if (preempts) {
       const mark = element("span", { class: "preempt", title: preemption });
-      mark.style.left = `${this.x(laneOf.get(before.thread)) - 4}px`;
+      // The preempted thread of the first event is in the common beginning: its lane is unknown here.
+      mark.style.left = `${changes ? this.x(laneOf.get(before.thread)) - 4 : GUTTER - 20}px`;
       if (position === 0) mark.style.top = "0";
       row.append(mark);
     }
