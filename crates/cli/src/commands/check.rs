@@ -7,7 +7,7 @@ use crate::commands::pages;
 use crate::render::check::{report, summary};
 use crate::render::junit::{self, Case, CaseResult, Suite};
 use crate::render::notice::NoticePrinter;
-use crate::render::paint::{self, Paint, print, quoted, say};
+use crate::render::paint::{self, Paint, own_name, print, quoted, say};
 use crate::render::result_file::{check_files, write};
 use crate::render::{github, json, sarif};
 use heisen_engine::Error;
@@ -230,10 +230,4 @@ pub fn check_places(output: &Path) -> Result<(), Error> {
 /// The message that says how to resume a saved search.
 pub fn interrupted(command: &str, path: &Path) -> String {
     format!("interrupted; continue with: {command} check --resume {}", quoted(path))
-}
-
-/// The command by which the user called this executable. The user can type commands that begin with it.
-fn own_name() -> String {
-    let name = std::env::args_os().next().unwrap_or_default();
-    quoted(Path::new(&name))
 }

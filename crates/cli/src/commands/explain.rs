@@ -6,14 +6,15 @@ use crate::commands::prepared::Prepared;
 use crate::render::finding::Screen;
 use crate::render::html::{self, document};
 use crate::render::json as result_json;
-use crate::render::paint::{Paint, columns, print, quoted, say};
+use crate::render::paint::{Paint, columns, own_name, print, quoted, say};
+use crate::render::progress::Progress;
 use crate::render::result_file::{check_files, is_stdout, write};
-use crate::render::{chrome_trace, dot, explanation};
+use crate::render::{chrome_trace, dot, explanation, limits};
 use heisen_engine::Error;
 use heisen_engine::explain::explanation::explain;
 use heisen_engine::explain::minimise::plan_of;
+use heisen_engine::explain::unexplained::{self, Unexplained};
 use heisen_engine::process::slots::Job;
-use heisen_engine::program::Program;
 use heisen_trace::{Finding, FindingKind};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -29,8 +30,11 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     ];
     check_files(&files, true)?;
     let prepared = Prepared::read(&args.schedule, args.hang, stop)?;
-    let (finding, same) = match explained(&prepared, &args.schedule)? {
-        Explained::Fails { finding, same } => (finding, same),
+    let progress = Progress::of("comparing with executions that pass", args.quiet);
+    let explained = explained(&prepared, &args.schedule)?;
+    drop(progress);
+    let failure = match explained {
+        Explained::Fails(failure) => *failure,
         Explained::Unfit(why) => {
             say(why);
             return Ok(exit::DIVERGED);
@@ -40,38 +44,47 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             return Ok(exit::CLEAN);
         }
     };
-    let (mut finding, program) = (*finding, &prepared.program);
-    if !same {
-        say(elsewhere(&finding));
+    if let Some(words) = &failure.elsewhere {
+        say(words);
     }
     let replay = replay_command(&args.schedule);
     if let Some(path) = &args.json {
-        result_json::write(&json_document(&finding, &args.schedule, program, true), path)?;
+        result_json::write(&failure.json(&prepared, &args.schedule, true), path)?;
     }
     if let Some(path) = &args.html {
-        write(&html::page(&document::of_finding(&finding, &replay, &program.path)), path)?;
+        let document = document::of_finding(&failure.finding, &replay, &prepared.program.path, &failure.notes);
+        write(&html::page(&document), path)?;
     }
     if let Some(path) = &args.perfetto {
-        write(&format!("{}\n", chrome_trace::document(&finding)), path)?;
+        write(&format!("{}\n", chrome_trace::document(&failure.finding)), path)?;
     }
     if let Some(path) = &args.dot {
-        write(&dot::document(&finding), path)?;
+        write(&dot::document(&failure.finding), path)?;
     }
     if !args.quiet && !files.iter().any(|(_, path)| path.is_some_and(is_stdout)) {
-        let paint = Paint::new(args.color);
-        print(&report(&mut finding, &replay, paint), false);
+        print(&failure.report(&replay, Paint::new(args.color)), false);
     }
     Ok(exit::FOUND)
 }
 
 /// What the execution of a schedule shows.
+#[derive(Debug)]
 pub enum Explained {
-    /// It fails. `same` says whether it fails as recorded.
-    Fails { finding: Box<Finding>, same: bool },
+    Fails(Box<Failure>),
     /// It did not follow the schedule, or did not end.
     Unfit(String),
     /// It ended well.
-    Passes(&'static str),
+    Passes(String),
+}
+
+/// A failure with its explanation.
+#[derive(Debug)]
+pub struct Failure {
+    pub finding: Finding,
+    /// The sentence that says that it does not fail as recorded.
+    pub elsewhere: Option<String>,
+    /// What limits the explanation, and what would add to it.
+    pub notes: Vec<String>,
 }
 
 /// Runs a schedule and explains its failure.
@@ -94,45 +107,67 @@ pub fn explained(prepared: &Prepared, path: &Path) -> Result<Explained, Error> {
     if let Some(divergence) = prepared.divergence(&closeup) {
         return Ok(Explained::Unfit(format!("the schedule no longer fits: {divergence}")));
     }
-    let same = closeup.signature() == schedule.signature;
+    let same = prepared.is_as_recorded(&closeup);
+    let then = schedule.outcome.as_ref().map(|(_, message)| message.as_str());
     let Some(mut finding) = closeup.into_finding(&recorder, 0) else {
-        return Ok(Explained::Passes(
-            "the program no longer fails under this schedule, so there is nothing to explain",
-        ));
+        return Ok(Explained::Passes(match then {
+            Some(then) => format!(
+                "the program no longer fails under this schedule, so there is nothing to explain; when the schedule was made: {then}"
+            ),
+            None => {
+                "the program does not fail under this schedule, so there is nothing to explain".to_owned()
+            }
+        }));
     };
     let plan = plan_of((runtime, program, config), Job::Schedule(schedule))?;
     finding.explanation = explain(&recorder, &plan, &finding)?.map(Box::new);
-    Ok(Explained::Fails { finding: Box::new(finding), same })
+    let mut why_not = None;
+    if finding.explanation.is_none() {
+        why_not = Some(unexplained::reason(&recorder, &plan, &finding)?);
+        if let Some(Unexplained::TooLong(calls)) = &why_not {
+            finding.explanation = calls.clone();
+        }
+    }
+    let elsewhere = (!same).then(|| {
+        format!(
+            "the program fails in another way than recorded; now: {}; when the schedule was made: {}",
+            finding.message,
+            then.unwrap_or("it passed")
+        )
+    });
+    let notes = limits::notes(&finding, program, why_not.as_ref());
+    Ok(Explained::Fails(Box::new(Failure { finding, elsewhere, notes })))
 }
 
-/// The message that a failure is not the recorded one.
-pub fn elsewhere(finding: &Finding) -> String {
-    format!("it fails, but not as recorded: {}", finding.message)
-}
+impl Failure {
+    /// The failure as JSON. The compared executions may be long, so only the complete form has them.
+    pub fn json(&self, prepared: &Prepared, schedule: &Path, complete: bool) -> Value {
+        let Failure { finding, notes, .. } = self;
+        let mut document =
+            document::of_finding(finding, &replay_command(schedule), &prepared.program.path, notes);
+        document["finding"] = result_json::finding(finding, schedule);
+        document["explanation"] =
+            json!(finding.explanation.as_deref().map(|why| explanation::json(why, complete)));
+        document
+    }
 
-/// An explained finding as JSON. The compared executions may be long, so only the complete form has them.
-pub fn json_document(finding: &Finding, schedule: &Path, program: &Program, complete: bool) -> Value {
-    let mut document = document::of_finding(finding, &replay_command(schedule), &program.path);
-    document["finding"] = result_json::finding(finding, schedule);
-    document["explanation"] =
-        json!(finding.explanation.as_deref().map(|why| explanation::json(why, complete)));
-    document
+    /// The screen of the finding with the complete explanation.
+    pub fn report(&self, replay: &str, paint: Paint) -> String {
+        let mut finding = self.finding.clone();
+        let whole = finding.explanation.take();
+        let mut out = Screen { paint, replay, time: None }.render(&finding);
+        if let Some(whole) = &whole {
+            out += &explanation::complete(whole, paint, columns());
+        }
+        if !self.notes.is_empty() {
+            out.push('\n');
+            out.extend(self.notes.iter().map(|note| format!("  note: {note}\n")));
+        }
+        out
+    }
 }
 
 /// The command that replays a schedule file.
 pub fn replay_command(schedule: &Path) -> String {
-    format!("heisen replay {}", quoted(schedule))
-}
-
-/// The screen of the finding with the complete explanation, which it loses.
-pub fn report(finding: &mut Finding, replay: &str, paint: Paint) -> String {
-    let whole = finding.explanation.take();
-    let screen = Screen { paint, replay, time: None }.render(finding);
-    let why = match &whole {
-        Some(whole) => explanation::complete(whole, paint, columns()),
-        None => {
-            "\n  no explanation: the execution is too long, or fails in another way each time\n".to_owned()
-        }
-    };
-    screen + why.as_str()
+    format!("{} replay {}", own_name(), quoted(schedule))
 }

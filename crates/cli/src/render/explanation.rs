@@ -199,7 +199,10 @@ pub fn complete(explanation: &Explanation, paint: Paint, width: usize) -> String
 
 /// A column for each thread, time downward. Events that are the same in both executions are folded.
 fn diagram(out: &mut String, events: &[Compared], paint: Paint, width: usize) {
-    let mut wanted: Vec<bool> = events.iter().map(|event| event.only_here || event.flow_differs).collect();
+    // Without accesses there are no data flows: the order of the calls is all that is known.
+    let calls_only = events.len() <= MAX_LINES && events.iter().all(|event| !event.moment.is_access());
+    let mut wanted: Vec<bool> =
+        events.iter().map(|event| calls_only || event.only_here || event.flow_differs).collect();
     for event in events.iter().filter(|event| event.flow_differs) {
         if let Some(write) = event.from {
             wanted[write] = true;

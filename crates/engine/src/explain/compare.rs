@@ -4,6 +4,7 @@
 //! data flows that differ: reads that see another write. Pure: the executions are lists of operations.
 
 use heisen_trace::explanation::{Compared, Comparison, Moment, Reduction};
+use heisen_trace::vector_clock::Clock;
 use std::collections::HashMap;
 
 /// One operation of a recorded execution.
@@ -24,6 +25,8 @@ pub(crate) struct Observed {
     pub(crate) function: String,
     /// The functions and places of the stack, if it was taken.
     pub(crate) stack: Vec<String>,
+    /// The vector clock.
+    pub(crate) clock: Clock,
 }
 
 /// What an operation is, whatever the schedule: thread, operation, address, and its number among equal ones.
@@ -91,7 +94,7 @@ impl Flow {
         let rest = (start..self.observed.len()).zip(locks.into_iter().skip(start));
         rest.map(|(index, locks)| {
             let there = other.find(&self.keys[index]);
-            let Observed { preempts, function, stack, .. } = &self.observed[index];
+            let Observed { preempts, function, stack, clock, .. } = &self.observed[index];
             Compared {
                 moment: self.moment(index).clone(),
                 only_here: there.is_none(),
@@ -104,6 +107,7 @@ impl Flow {
                 function: function.clone(),
                 stack: stack.clone(),
                 locks,
+                clock: clock.clone(),
             }
         })
         .collect()
@@ -196,8 +200,8 @@ pub(crate) mod tests {
             };
             let address = object.bytes().fold(0, |hash, byte| hash * 256 + u64::from(byte));
             let lock = (!access).then_some(what == 'l');
-            let (preempts, function, stack) = (false, String::new(), Vec::new());
-            Observed { moment, address, pc: 0, own: true, lock, preempts, function, stack }
+            let (preempts, function, stack, clock) = (false, String::new(), Vec::new(), Vec::new());
+            Observed { moment, address, pc: 0, own: true, lock, preempts, function, stack, clock }
         });
         Flow::new(observed.collect())
     }

@@ -3,10 +3,13 @@
 
 use crate::explain::close_up::{Closeup, TraceLine, takes};
 use crate::explain::compare::{Flow, Observed, comparison};
+use crate::process::slots::Event;
 use heisen_trace::explanation::{Compared, Comparison, Moment};
 use heisen_trace::finding::{Switch, SwitchKind};
+use heisen_trace::schedule::ThreadLine;
+use heisen_trace::vector_clock::{self, clocks};
 use heisen_trace::{Op, Stack, ThreadId};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The largest number of events of an execution that is compared.
 pub const MAX_EVENTS: usize = 100_000;
@@ -48,7 +51,9 @@ fn operations(closeup: &Closeup) -> impl Iterator<Item = &TraceLine> {
 /// The operations of a recorded execution.
 pub(crate) fn flow(closeup: &Closeup) -> Flow {
     let mut switched = Switched::of(&closeup.switches);
-    let observed = operations(closeup).map(|line| {
+    let lines: Vec<&TraceLine> = operations(closeup).collect();
+    let clocks = clocks(&order(&lines, &closeup.lines));
+    let observed = lines.into_iter().zip(clocks).map(|(line, clock)| {
         let event = &line.event;
         Observed {
             moment: Moment {
@@ -68,9 +73,33 @@ pub(crate) fn flow(closeup: &Closeup) -> Flow {
             preempts: switched.preempts(event.thread, event.step),
             function: line.function.clone(),
             stack: switched.stack(event.thread, event.step, event.op),
+            clock,
         }
     });
     Flow::new(observed.collect())
+}
+
+/// The events for their vector clocks. The log of a creation has the start function; which thread it created follows
+/// from the creation paths of the threads.
+fn order(lines: &[&TraceLine], threads: &[ThreadLine]) -> Vec<vector_clock::Event> {
+    let mut children: HashMap<ThreadId, VecDeque<ThreadId>> = HashMap::new();
+    for line in threads {
+        let parent = line.path.rsplit_once('.').map(|(parent, _)| parent);
+        if let Some(parent) = threads.iter().find(|thread| Some(thread.path.as_str()) == parent) {
+            children.entry(parent.thread).or_default().push_back(line.thread);
+        }
+    }
+    let event = |line: &&TraceLine| {
+        let Event { thread, op, object, ok, .. } = line.event;
+        let other = match op {
+            Op::Create if ok => children.get_mut(&thread).and_then(VecDeque::pop_front),
+            // A join names its thread.
+            Op::Join => line.object.parse().ok(),
+            _ => None,
+        };
+        vector_clock::Event { thread, op, object, ok, other }
+    };
+    lines.iter().map(event).collect()
 }
 
 /// The switches of an execution that no event has reached yet.

@@ -11,6 +11,7 @@
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
 //! | [`minimise`], `blocks` | the simplest schedule that fails in the same way |
 //! | [`explanation`] | why an execution fails: `twin` finds executions that pass, `compare` the differences, `classify` the class |
+//! | [`unexplained`] | why there is no explanation, and the calls of executions that are too long for one |
 //! | [`difference`] | two recorded executions, compared |
 //! | [`what_if`] | an execution of a schedule in another order |
 //! | [`divergence`] | where executions of one plan differ |
@@ -33,4 +34,5 @@ pub(crate) mod race_close_up;
 pub mod race_log;
 pub mod suppress;
 pub(crate) mod twin;
+pub mod unexplained;
 pub mod what_if;

@@ -1,7 +1,7 @@
 //! The tools `replay` and `explain`: run a schedule file as the commands of these names do.
 
 use super::tool::{Answer, Call, Tool};
-use crate::commands::explain::{Explained, elsewhere, explained, json_document, replay_command, report};
+use crate::commands::explain::{Explained, explained, replay_command};
 use crate::commands::prepared::Prepared;
 use crate::commands::replay::{Settled, compared, settled};
 use crate::render::finding::Screen;
@@ -93,17 +93,17 @@ impl Tool for Explain {
 
     fn run(self, call: &Call) -> Result<Answer, Error> {
         let prepared = prepared(&self.schedule, self.hang_seconds, call)?;
-        let (mut finding, same) = match explained(&prepared, &self.schedule)? {
-            Explained::Fails { finding, same } => (*finding, same),
+        let failure = match explained(&prepared, &self.schedule)? {
+            Explained::Fails(failure) => *failure,
             Explained::Unfit(why) => return Err(Error::Input(warned(&prepared, &why))),
             Explained::Passes(words) => {
                 let json = json!({ "fails": false, "outcome": words, "warning": prepared.warning() });
-                return Ok(Answer { report: warned(&prepared, words), json });
+                return Ok(Answer { report: warned(&prepared, &words), json });
             }
         };
-        let mut json = json_document(&finding, &self.schedule, &prepared.program, self.complete);
+        let mut json = failure.json(&prepared, &self.schedule, self.complete);
         json["fails"] = true.into();
-        json["as_recorded"] = same.into();
+        json["as_recorded"] = failure.elsewhere.is_none().into();
         json["warning"] = prepared.warning().into();
         if let (false, Value::Object(fields)) = (self.complete, &mut json) {
             // The lines of source around all events of both executions.
@@ -112,12 +112,12 @@ impl Tool for Explain {
         }
         // The agent gets the report as text already.
         json.as_object_mut().and_then(|fields| fields.remove("report"));
-        let note = if same { String::new() } else { elsewhere(&finding) + "\n" };
+        let note = failure.elsewhere.as_ref().map_or(String::new(), |words| format!("{words}\n"));
         let replay = replay_command(&self.schedule);
         let paint = Paint::plain();
         let text = match self.complete {
-            true => report(&mut finding, &replay, paint),
-            false => Screen { paint, replay: &replay, time: None }.render(&finding),
+            true => failure.report(&replay, paint),
+            false => Screen { paint, replay: &replay, time: None }.render(&failure.finding),
         };
         Ok(Answer { report: warned(&prepared, &(note + text.as_str())), json })
     }
