@@ -10,7 +10,7 @@ mod render;
 use clap::Parser;
 use cli::args::{Args, Command};
 use cli::exit;
-use commands::{cc, check, coverage, diff, explain, replay, run, script, show};
+use commands::{cc, check, coverage, diff, explain, mcp, replay, run, script, show};
 use heisen_engine::program::rust_std;
 use render::paint;
 use std::path::Path;
@@ -43,6 +43,7 @@ pub fn heisen() -> ExitCode {
         Command::Script(args) => script::run(&args, stop),
         Command::Run(args) => run::run(&args, stop),
         Command::Coverage(args) => coverage::run(&args),
+        Command::Mcp => mcp::run(stop),
         Command::Cc { .. } => cc::run(cc::C),
         Command::Cpp { .. } => cc::run(cc::CPP),
         Command::Header => {

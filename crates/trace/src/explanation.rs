@@ -2,6 +2,7 @@
 
 use crate::op::Op;
 use crate::thread::ThreadId;
+use crate::vector_clock::Clock;
 use serde::{Deserialize, Serialize};
 
 /// The class of a bug, in words that a developer uses.
@@ -202,6 +203,9 @@ pub struct Compared {
     /// The locks that the thread holds.
     #[serde(default)]
     pub locks: Vec<String>,
+    /// The vector clock.
+    #[serde(default)]
+    pub clock: Clock,
 }
 
 impl Compared {
@@ -217,6 +221,7 @@ impl Compared {
             function: String::new(),
             stack: Vec::new(),
             locks: Vec::new(),
+            clock: Clock::new(),
         }
     }
 }

@@ -36,6 +36,8 @@ pub mod target;
 #[cfg(feature = "std")]
 pub mod thread;
 #[cfg(feature = "std")]
+pub mod vector_clock;
+#[cfg(feature = "std")]
 pub mod world;
 
 pub use decision::{Decision, DecisionKind};

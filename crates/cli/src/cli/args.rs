@@ -50,6 +50,9 @@ pub enum Command {
     /// Show what checks covered, by preemptions and over executions, as tables or figures
     #[command(after_help = exit::TABLE)]
     Coverage(CoverageArgs),
+    /// Offer Heisen to agents by the Model Context Protocol, over standard input and output
+    #[command(after_help = MCP_HELP)]
+    Mcp,
     /// Compile and link C like cc, with instrumentation: CC="heisen cc" make (HEISEN_CC names the real compiler)
     #[command(disable_help_flag = true)]
     Cc {
@@ -67,6 +70,29 @@ pub enum Command {
     /// Print heisen.h, the C interface for programs under test: heisen header > heisen.h
     Header,
 }
+
+/// The help text about configuring a client of `heisen mcp`.
+const MCP_HELP: &str = r#"A client starts this command itself. Most clients read a configuration such as:
+
+  {
+    "mcpServers": {
+      "heisen": {
+        "command": "heisen",
+        "args": ["mcp"]
+      }
+    }
+  }
+
+Name the full path of heisen if it is not in PATH. Relative paths that the agent names start at the
+directory in which the client starts the server. The server ends when the client closes its input.
+
+Tools:
+  check         explore the schedules of a program and report bugs
+  replay        run a schedule file again and compare the outcome
+  explain       say why a schedule fails
+  list_events   list the events of a schedule, filtered and in parts
+  variables_at  show variables, threads and locks after a step
+  what_if       run a schedule in another order"#;
 
 /// `heisen check`
 #[derive(Debug, clap::Args)]

@@ -7,20 +7,41 @@ use crate::commands::pages;
 use crate::render::check::{report, summary};
 use crate::render::junit::{self, Case, CaseResult, Suite};
 use crate::render::notice::NoticePrinter;
-use crate::render::paint::{self, Paint, print, quoted, say};
+use crate::render::paint::{self, Paint, own_name, print, quoted, say};
 use crate::render::result_file::{check_files, write};
 use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
-use heisen_engine::check::{Ended, Options};
+use heisen_engine::check::{Ended, Notify, Options};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::{Extent, Language};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
+    let printer = NoticePrinter::new(args.quiet);
+    let finished = search(args, stop, &mut |notice| printer.show(&notice));
+    printer.clear();
+    let finished = finished?;
+    let covered = args.coverage.as_deref().map_or(Ok(()), |path| finished.write_coverage(path));
+    let (name, command) = (finished.program.short_name(), own_name());
+    let place = Place {
+        directory: &args.output,
+        name: &name,
+        command: &command,
+        replay: &format!("{command} replay"),
+        origin: "",
+        html: args.html.as_deref(),
+    };
+    let code = conclude(&finished, &place, &args.results, args.quiet, args.color)?;
+    covered?;
+    Ok(code)
+}
+
+/// Runs the check that the command line asks for. Refuses bad options before anything runs.
+pub fn search(args: &CheckArgs, stop: Arc<AtomicBool>, notify: &mut Notify<'_>) -> Result<Finished, Error> {
     check_places(&args.output)?;
     args.search.check_options()?;
     let search_files = [("--save", args.save.as_deref()), ("--coverage", args.coverage.as_deref())];
@@ -38,20 +59,7 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     if let Some(path) = &args.coverage {
         session.record_coverage(path)?;
     }
-    let name = session.program().short_name();
-    let place = Place {
-        directory: &args.output,
-        name: &name,
-        command: &own_name(),
-        replay: &format!("{} replay", own_name()),
-        origin: "",
-        html: args.html.as_deref(),
-    };
-    let finished = explore(session, stop, args.quiet, &args.output)?;
-    let covered = args.coverage.as_deref().map_or(Ok(()), |path| finished.write_coverage(path));
-    let code = conclude(&finished, &place, &args.results, args.quiet, args.color)?;
-    covered?;
-    Ok(code)
+    session.run(stop, &args.output, notify)
 }
 
 /// Where results are written, and the commands that messages name.
@@ -108,21 +116,7 @@ pub fn conclude(
         }
     }
     let schedules = written?;
-    if let Some(path) = &results.json {
-        json::write(&json::result(program, options, outcome, &schedules), path)?;
-    }
-    if let Some(path) = &results.sarif {
-        let run = sarif::run(name, outcome, &schedules, place.replay);
-        json::write(&sarif::document(&[run]), path)?;
-    }
-    if let Some(path) = &results.junit {
-        let result = CaseResult::of(options, outcome, &schedules, place.replay);
-        let case = Case { name: name.clone(), time: outcome.tally.time, result };
-        write(&junit::document("heisen check", &[Suite { name: name.clone(), cases: vec![case] }]), path)?;
-    }
-    if let Some(directory) = place.html {
-        pages::write(directory, finished, place, &schedules)?;
-    }
+    write_results(finished, place, results, &schedules)?;
     if let Some(error) = &outcome.error {
         return Err(error.clone());
     }
@@ -141,6 +135,33 @@ pub fn conclude(
         false if options.strict && outcome.has_caveats() => exit::CAVEAT,
         false => exit::CLEAN,
     })
+}
+
+/// Writes the files of results that the user asked for. `schedules` lists the schedule files of the findings.
+pub fn write_results(
+    finished: &Finished,
+    place: &Place<'_>,
+    results: &ResultArgs,
+    schedules: &[PathBuf],
+) -> Result<(), Error> {
+    let Finished { program, options, outcome, .. } = finished;
+    let name = &program.short_name();
+    if let Some(path) = &results.json {
+        json::write(&json::result(program, options, outcome, schedules), path)?;
+    }
+    if let Some(path) = &results.sarif {
+        let run = sarif::run(name, outcome, schedules, place.replay);
+        json::write(&sarif::document(&[run]), path)?;
+    }
+    if let Some(path) = &results.junit {
+        let result = CaseResult::of(options, outcome, schedules, place.replay);
+        let case = Case { name: name.to_owned(), time: outcome.tally.time, result };
+        write(&junit::document("heisen check", &[Suite { name: name.to_owned(), cases: vec![case] }]), path)?;
+    }
+    if let Some(directory) = place.html {
+        pages::write(directory, finished, place, schedules)?;
+    }
+    Ok(())
 }
 
 /// The session that the command line asks for.
@@ -209,10 +230,4 @@ pub fn check_places(output: &Path) -> Result<(), Error> {
 /// The message that says how to resume a saved search.
 pub fn interrupted(command: &str, path: &Path) -> String {
     format!("interrupted; continue with: {command} check --resume {}", quoted(path))
-}
-
-/// The command by which the user called this executable. The user can type commands that begin with it.
-fn own_name() -> String {
-    let name = std::env::args_os().next().unwrap_or_default();
-    quoted(Path::new(&name))
 }

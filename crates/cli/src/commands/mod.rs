@@ -5,6 +5,7 @@ pub mod check;
 pub mod coverage;
 pub mod diff;
 pub mod explain;
+pub mod mcp;
 pub mod pages;
 pub mod prepared;
 pub mod replay;

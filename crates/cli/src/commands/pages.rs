@@ -4,7 +4,7 @@ use crate::commands::check::Place;
 use crate::render::coverage::Run;
 use crate::render::html::{self, document, index};
 use crate::render::paint::quoted;
-use crate::render::{coverage_figure, json};
+use crate::render::{coverage_figure, json, limits};
 use heisen_engine::Error;
 use heisen_engine::check::coverage::Record;
 use heisen_engine::check::session::Finished;
@@ -60,7 +60,12 @@ pub fn write(
     let mut replays = Vec::new();
     for (number, (finding, schedule)) in (1..).zip(outcome.findings().zip(schedules)) {
         let replay = format!("{} {}", place.replay, quoted(schedule));
-        let page = html::page(&document::of_finding(finding, &replay, &program.path));
+        let page = html::page(&document::of_finding(
+            finding,
+            &replay,
+            &program.path,
+            &limits::notes(finding, program, None),
+        ));
         atomic_file::write(&directory.join(index::page_of(number)), page.as_bytes())?;
         replays.push(replay);
     }

@@ -52,13 +52,15 @@ impl Prepared {
         program.at_ready = schedule.at_ready;
         let changed = program.hash != schedule.binary;
         if changed {
-            say(format_args!(
-                "warning: {} has changed since the schedule was made; the schedule may no longer fit",
-                program.path.display()
-            ));
+            say(has_changed(&program));
         }
         let config = run_config(&schedule, path, hang, stop)?;
         Ok(Prepared { schedule, program, config, runtime: embedded::runtime()?, changed })
+    }
+
+    /// The warning that the program has changed since the schedule was made.
+    pub fn warning(&self) -> Option<String> {
+        self.changed.then(|| has_changed(&self.program))
     }
 
     /// A recorder that captures the output, because the message of a panic is in it.
@@ -117,6 +119,13 @@ impl Prepared {
             self.config.hang.as_secs_f32()
         )))
     }
+}
+
+fn has_changed(program: &Program) -> String {
+    format!(
+        "warning: {} has changed since the schedule was made; the schedule may no longer fit",
+        program.path.display()
+    )
 }
 
 /// The configuration of the executions of the check that found the schedule. `path` is the schedule file.

@@ -64,7 +64,7 @@ pub fn table(sides: &[Side; 2], comparison: &Comparison, paint: Paint, width: us
     line(
         &mut out,
         &format!(
-            "\nboth begin with the same {common}; besides the order, {one} of A and {other} of B differ"
+            "\nboth begin with the same {common}\nbesides the order, {one} of A and {other} of B differ"
         ),
     );
     let threads: Vec<String> =
@@ -324,7 +324,8 @@ mod tests {
 A  a.schedule: deadlock: 2 threads
 B  b.schedule: ends well
 
-both begin with the same 5 events; besides the order, 2 of 9 events of A and 2 of 9 events of B differ
+both begin with the same 5 events
+besides the order, 2 of 9 events of A and 2 of 9 events of B differ
 threads: T0 main
 
 A                                                  B

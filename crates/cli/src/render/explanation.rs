@@ -96,7 +96,7 @@ pub fn deed(moment: &Moment) -> String {
 }
 
 /// A value as a signed number of its size, or in hexadecimal if it looks like an address.
-fn number(value: u64, size: u8) -> String {
+pub fn number(value: u64, size: u8) -> String {
     let signed = match size {
         1 => i64::from(value as u8 as i8),
         2 => i64::from(value as u16 as i16),
@@ -106,28 +106,39 @@ fn number(value: u64, size: u8) -> String {
     if signed.unsigned_abs() > 1 << 32 { format!("{value:#x}") } else { signed.to_string() }
 }
 
-/// "T2's write".
-fn whose(moment: &Moment) -> String {
+/// "T2's write", or "T2's write of `x`".
+fn whose(moment: &Moment, with_object: bool) -> String {
     let what = match moment.op {
         Op::MemRead | Op::AtomicLoad => "read",
         Op::MemWrite | Op::AtomicStore => "write",
         Op::AtomicRmw | Op::AtomicCas => "update",
+        Op::CondWait | Op::CondTimedWait => "wait",
+        Op::CondSignal | Op::CondBroadcast => "signal",
         op => op.name(),
     };
-    format!("{}'s {what}", moment.thread)
+    match moment.object.as_str() {
+        object if with_object && !object.is_empty() => format!("{}'s {what} of `{object}`", moment.thread),
+        _ => format!("{}'s {what}", moment.thread),
+    }
 }
 
 /// The orders with which an execution passed, and what would prevent the bug.
 fn sentences(explanation: &Explanation) -> Vec<String> {
     let moment = |index: usize| explanation.story.get(index);
     let mut out = Vec::new();
+    let one_object = explanation.story.windows(2).all(|pair| pair[0].object == pair[1].object);
     let reversed = explanation.orderings.iter().filter_map(|&Ordering { first, second }| {
         let (first, second) = (moment(first)?, moment(second)?);
-        Some(format!("{} before {}", whose(second), whose(first)))
+        Some(format!("{} before {}", whose(second, !one_object), whose(first, false)))
     });
     let reversed: Vec<String> = reversed.collect();
-    if !reversed.is_empty() {
-        out.push(format!("it passed with {}", reversed.join(", and with ")));
+    match reversed.len() {
+        0 => {}
+        1 | 2 => out.push(format!("it passed with {}", reversed.join(", and with "))),
+        _ => {
+            out.push("it passed with each of these alone:".to_owned());
+            out.extend(reversed.iter().map(|order| format!("  {order}")));
+        }
     }
     if let Some(evidence) = explanation.evidence {
         out.push(format!(
@@ -244,7 +255,10 @@ pub fn complete(explanation: &Explanation, paint: Paint, width: usize) -> String
 
 /// A column for each thread, time downward. Events that are the same in both executions are folded.
 fn diagram(out: &mut String, events: &[Compared], paint: Paint, width: usize) {
-    let mut wanted: Vec<bool> = events.iter().map(|event| event.only_here || event.flow_differs).collect();
+    // Without accesses there are no data flows: the order of the calls is all that is known.
+    let calls_only = events.len() <= MAX_LINES && events.iter().all(|event| !event.moment.is_access());
+    let mut wanted: Vec<bool> =
+        events.iter().map(|event| calls_only || event.only_here || event.flow_differs).collect();
     for event in events.iter().filter(|event| event.flow_differs) {
         if let Some(write) = event.from {
             wanted[write] = true;

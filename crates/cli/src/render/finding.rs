@@ -1,6 +1,7 @@
 //! Renders a finding as one screen: what failed and where, the switches that matter, and how to replay it.
 
 use crate::render::explanation;
+use crate::render::limits;
 use crate::render::paint::{Paint, count, number};
 use crate::render::source::Sources;
 use heisen_trace::cycle::{Cycle, Order};
@@ -101,6 +102,9 @@ impl Screen<'_> {
         }
         for file in sources.newer() {
             writeln!(out, "  note: {file} is newer than the program; the lines shown may be wrong")?;
+        }
+        if let Some(sentence) = limits::missing(sources.missing()) {
+            writeln!(out, "  note: {sentence}")?;
         }
         if !self.replay.is_empty() {
             writeln!(out, "  replay it: {}", paint.strong(self.replay))?;

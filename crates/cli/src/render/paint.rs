@@ -164,6 +164,12 @@ pub fn count(n: u64, what: &str) -> String {
     format!("{} {what}{}", number(n), if n == 1 { "" } else { "s" })
 }
 
+/// The command by which the user called this executable. The user can type commands that begin with it.
+pub fn own_name() -> String {
+    let name = std::env::args_os().next().unwrap_or_default();
+    quoted(Path::new(&name))
+}
+
 /// A path, quoted for a shell if necessary.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();

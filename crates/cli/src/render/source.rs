@@ -13,6 +13,8 @@ pub struct Sources {
     program: PathBuf,
     /// The files whose lines were shown and that are newer than the program, in order.
     newer: Vec<String>,
+    /// The files of the program's own code whose lines were wanted and that cannot be read, in order.
+    missing: Vec<String>,
 }
 
 impl Sources {
@@ -24,6 +26,11 @@ impl Sources {
     /// The files whose lines were shown although they are newer than the program.
     pub fn newer(&self) -> &[String] {
         &self.newer
+    }
+
+    /// The files of the program's own code that cannot be read.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     /// The text of a line, trimmed; `None` if the file cannot be read or has no such line.
@@ -41,6 +48,9 @@ impl Sources {
     /// The line number and source text of a frame; `None` if the text is blank or unavailable.
     pub fn of(&mut self, frame: &Frame) -> Option<(u32, String)> {
         let (file, line) = (frame.file.as_deref()?, frame.line?);
+        if frame.own && !Path::new(file).exists() && !self.missing.iter().any(|missing| missing == file) {
+            self.missing.push(file.to_owned());
+        }
         self.line(file, line).filter(|text| !text.is_empty()).map(|text| (line, text.to_owned()))
     }
 }

@@ -9,6 +9,7 @@ mod examples;
 mod gdb;
 mod html;
 mod json;
+mod mcp;
 mod pages;
 mod rooms;
 mod verdicts;

@@ -1,6 +1,6 @@
 //! Tests of `heisen diff`, `heisen check --html` and `heisen explain` on programs: places, terminals and sources.
 
-use heisen_testkit::{Sandbox, root};
+use heisen_testkit::{Sandbox, check_json, heisen_path, root, send, soon};
 use std::fs;
 
 /// A sandbox with `account.c`, its failing schedule, and one that passes.
@@ -52,6 +52,10 @@ fn two_schedules_are_compared_and_a_check_has_pages() {
     fs::remove_file(sandbox.path("account.c")).expect("the source is removed");
     let ran = sandbox.heisen(&["explain", &schedule, "--html", "why.html"]).expect(1);
     assert!(ran.out.contains("account.c:45") && !ran.out.contains("45 |"), "{}", ran.out);
+    let missing = "account.c was not found, so its lines are not shown";
+    assert_eq!(ran.out.matches(missing).count(), 1, "{}", ran.out);
+    let page = fs::read_to_string(sandbox.path("why.html")).expect("the page");
+    assert!(page.contains(&format!("<p class=\"note\">A{}.</p>", &missing[1..])), "{page}");
 
     // A schedule that does not fit, and one of another program.
     let text = fs::read_to_string(sandbox.path(&schedule)).expect("the schedule");
@@ -76,6 +80,8 @@ fn programs_without_debug_information_are_explained() {
     let schedule = finding["schedule"].as_str().expect("a schedule");
     let ran = sandbox.heisen(&["explain", schedule, "--html", "why.html"]).expect(1);
     assert!(ran.out.contains("deadlock") && ran.out.contains("waits: lock("), "{}", ran.out);
+    // The locks of a deadlock are known without instrumentation.
+    assert!(ran.out.contains("compile it with -g") && !ran.out.contains("instrumented"), "{}", ran.out);
     assert!(fs::read_to_string(sandbox.path("why.html")).expect("the page").contains("</html>"));
 }
 
@@ -92,4 +98,91 @@ fn places_for_pages_are_checked_first() {
     check("pages").expect(0);
     let again = check("pages").expect(0);
     assert!(again.made.is_empty() && sandbox.path("pages/index.html").exists());
+}
+
+#[test]
+fn a_changed_program_is_not_explained_as_if_it_were_the_same() {
+    let sandbox = Sandbox::new();
+    let text = fs::read_to_string(root().join("examples/c/account.c")).expect("the example");
+    sandbox.compile("prog.c", &text, &[]);
+    let finding = sandbox.finds("assertion", &["--", "./prog"]);
+    let schedule = finding["schedule"].as_str().expect("a schedule").to_owned();
+    let uninstrumented = sandbox.heisen(&["explain", &schedule]).expect(1);
+    let words =
+        "the program is not instrumented, so its accesses of memory are unknown; build it with heisen cc";
+    assert_eq!(uninstrumented.out.matches(words).count(), 1, "{}", uninstrumented.out);
+    // The order of calls is all that is known.
+    assert!(uninstrumented.out.contains("locks lock"), "{}", uninstrumented.out);
+    assert!(!uninstrumented.out.contains("-g"), "{}", uninstrumented.out);
+
+    let explain = || sandbox.heisen(&["explain", &schedule, "--html", "why.html"]);
+    let then = "when the schedule was made: assertion `balance == 150` failed";
+    sandbox.compile("prog.c", &text.replace("balance == 150", "balance <= 150"), &[]);
+    let fixed = explain().expect(0);
+    assert!(
+        fixed.err.contains("no longer fails under this schedule") && fixed.err.contains(then),
+        "{}",
+        fixed.err
+    );
+    assert!(!sandbox.path("why.html").exists() && fixed.out.is_empty(), "{}", fixed.out);
+
+    let crash = text.replace("assert(balance == 150)", "if (balance != 150) __builtin_trap()");
+    sandbox.compile("prog.c", &crash, &[]);
+    let other = explain().expect(1);
+    let now = "fails in another way than recorded; now: the program was killed by SIGILL";
+    assert!(other.err.contains(now) && other.err.contains(then), "{}", other.err);
+
+    let off = fs::read_to_string(sandbox.path(&schedule)).expect("the schedule");
+    sandbox.write("off.schedule", off.replace("at 6 T1 -> T2 preempt", "at 7 T2 -> T1 preempt"));
+    let diverged = sandbox.heisen(&["explain", "off.schedule"]).expect(4);
+    assert!(diverged.err.contains("the schedule no longer fits: diverged at step 7"), "{}", diverged.err);
+}
+
+/// A lost update after so many accesses that they are not compared.
+const LONG: &str = "#include <assert.h>\n#include <pthread.h>\n\
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic int balance; static volatile int work[2];\n\
+    static void *deposit(void *a) {\n\
+      for (int i = 0; i < 100000; i++) *(volatile int *)a += i;\n\
+      pthread_mutex_lock(&m); int sum = balance; pthread_mutex_unlock(&m);\n\
+      pthread_mutex_lock(&m); balance = sum + 1; pthread_mutex_unlock(&m);\n\
+      return a;\n}\n\
+    int main(void) {\n\
+      pthread_t t[2];\n\
+      for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, deposit, (void *)&work[i]);\n\
+      for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n\
+      assert(balance == 2);\n}\n";
+
+#[test]
+fn long_executions_are_compared_as_far_as_possible_and_can_be_interrupted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("long.c", LONG);
+    let json = check_json(&sandbox.path(""), &["--no-explain", "--no-minimise", "long.c"]);
+    let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned();
+
+    // An interrupted command leaves no file and no process.
+    let args = ["explain", &schedule, "--html", "why.html", "--json", "why.json"];
+    let mut running = sandbox.command(&args).spawn().expect("heisen starts");
+    assert!(soon(|| !sandbox.processes().is_empty()), "the program does not run");
+    send("INT", running.id());
+    let code = running.wait().expect("heisen ends").code();
+    assert!(soon(|| sandbox.processes().is_empty()), "{:?}", sandbox.processes());
+    assert_eq!(code, Some(130));
+    assert!(!sandbox.path("why.html").exists() && !sandbox.path("why.json").exists());
+    sandbox.assert_tidy();
+
+    // On a terminal there is a progress line.
+    let explain = format!("{} explain {schedule} --html why.html", heisen_path());
+    let ran = heisen_testkit::run(
+        &mut sandbox.shell(&format!("COLUMNS=300 script -qefc '{explain}' /dev/null </dev/null")),
+    )
+    .expect(1);
+    assert!(ran.out.contains("\r\x1b[Kcomparing with executions that pass, "), "{}", ran.out);
+    let limit = "the execution has more than 100 000 events, so Heisen compared its calls";
+    assert!(ran.out.contains(limit) && ran.out.contains("locks m"), "{}", ran.out);
+    let page = fs::read_to_string(sandbox.path("why.html")).expect("the page");
+    assert!(page.contains("The execution has more than 100 000 events"), "{page}");
+
+    // Elsewhere there is none.
+    let ran = sandbox.heisen(&["explain", &schedule]).expect(1);
+    assert!(ran.err.is_empty() && ran.out.contains(limit), "{}{}", ran.err, ran.out);
 }

@@ -105,6 +105,56 @@ impl Blocks {
         Some(self.blocks[at].thread)
     }
 
+    /// The thread that took a step.
+    pub(crate) fn thread_of(&self, step: u32) -> Option<u16> {
+        let at = self.blocks.partition_point(|block| block.start <= step).checked_sub(1)?;
+        let block = self.blocks[at];
+        (step < block.start + block.steps).then_some(block.thread)
+    }
+
+    /// The number of a step among those of its thread, from 0.
+    pub(crate) fn number_of(&self, step: u32) -> Option<u32> {
+        let thread = self.thread_of(step)?;
+        let earlier = self.blocks.iter().filter(|block| block.thread == thread && block.start <= step);
+        Some(earlier.map(|block| block.steps.min(step - block.start)).sum())
+    }
+
+    /// The step with this number among those of a thread.
+    pub(crate) fn numbered(&self, thread: u16, mut number: u32) -> Option<u32> {
+        for block in self.blocks.iter().filter(|block| block.thread == thread) {
+            if number < block.steps {
+                return Some(block.start + number);
+            }
+            number -= block.steps;
+        }
+        None
+    }
+
+    /// The blocks of the steps in a range. Those at its ends are cut.
+    fn within(&self, range: Range<u32>) -> impl Iterator<Item = Block> {
+        self.blocks.iter().filter_map(move |block| {
+            let (start, end) = (block.start.max(range.start), (block.start + block.steps).min(range.end));
+            (start < end).then(|| Block { start, steps: end - start, ..*block })
+        })
+    }
+
+    /// The plan in which a thread is held from a step on, until the thread of a later step has taken that one. With
+    /// `all`, every other thread takes its steps up to there. `None` if a later choice is not about threads.
+    pub(crate) fn held(&self, hold: u32, until: u32, all: bool) -> Option<Plan> {
+        let (held, wanted) = (self.thread_of(hold)?, self.thread_of(until)?);
+        let first = |block: &Block| if all { block.thread != held } else { block.thread == wanted };
+        let (early, late): (Vec<Block>, Vec<Block>) = self.within(hold..until + 1).partition(first);
+        self.preferring(hold, early.into_iter().chain(late).chain(self.within(until + 1..u32::MAX)))
+    }
+
+    /// The plan that makes the choices before the first of these steps, and then prefers a thread at each of them.
+    pub(crate) fn choosing(&self, choices: &[(u32, u16)]) -> Plan {
+        let first = choices.first().map_or(u32::MAX, |(step, _)| *step);
+        let before = self.chosen.iter().filter(|d| d.step < first).map(exactly);
+        let preferred = choices.iter().map(|&(step, thread)| Override::thread(step, thread));
+        with_overrides(before.chain(preferred).collect())
+    }
+
     /// The windows of a given size that lie beside each other.
     pub(crate) fn windows(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let count = self.blocks.len();
@@ -160,7 +210,13 @@ impl Blocks {
     /// The plan in which the blocks from `from` to `to` come in a new order. `None` if a later choice is not about
     /// threads.
     fn moved(&self, from: usize, new: &[Block], to: usize) -> Option<Plan> {
-        let mut step = self.blocks.get(from)?.start;
+        let step = self.blocks.get(from)?.start;
+        self.preferring(step, new.iter().chain(&self.blocks[to..]).copied())
+    }
+
+    /// The plan that makes all choices before a step, and from there on prefers the threads of these blocks. `None` if a
+    /// later choice is not about threads.
+    fn preferring(&self, mut step: u32, blocks: impl Iterator<Item = Block>) -> Option<Plan> {
         let (before, after): (Vec<&Decision>, Vec<&Decision>) =
             self.chosen.iter().partition(|d| d.step < step);
         if after.iter().any(|d| d.kind != DecisionKind::Thread) {
@@ -168,7 +224,7 @@ impl Blocks {
         }
         let mut overrides: Vec<Override> = before.into_iter().map(exactly).collect();
         let mut running = None;
-        for block in new.iter().chain(&self.blocks[to..]) {
+        for block in blocks {
             if running != Some(block.thread) {
                 overrides.push(Override::thread(step, block.thread));
             }
@@ -245,6 +301,33 @@ mod tests {
         assert_eq!(preferences(&plans[1]), [(1, 2), (5, 1)]);
         assert!(blocks.sorted(1..3).is_empty(), "two threads in order");
         assert_eq!(blocks.windows(2).collect::<Vec<_>>(), [1..3, 3..5, 5..6]);
+    }
+
+    #[test]
+    fn steps_are_numbered_by_thread() {
+        let blocks = schedule(&[(0, 3), (1, 2), (2, 4), (1, 3)]);
+        assert_eq!(
+            [0, 2, 3, 8, 11, 12].map(|step| blocks.thread_of(step)),
+            [Some(0), Some(0), Some(1), Some(2), Some(1), None]
+        );
+        assert_eq!([3, 4, 9, 11].map(|step| blocks.number_of(step)), [Some(0), Some(1), Some(2), Some(4)]);
+        assert_eq!(
+            [0, 1, 2, 4, 5].map(|n| blocks.numbered(1, n)),
+            [Some(3), Some(4), Some(9), Some(11), None]
+        );
+    }
+
+    #[test]
+    fn a_thread_is_held_until_another_has_taken_a_step() {
+        let blocks = schedule(&[(0, 3), (1, 2), (2, 4), (3, 1), (2, 2), (1, 1)]);
+        // T1 waits at its second step until T2 has taken its first two steps.
+        let plan = blocks.held(4, 6, false).expect("all choices are about threads");
+        assert_eq!(preferences(&plan), [(4, 2), (6, 1), (7, 2), (9, 3), (10, 2), (12, 1)]);
+        // T2 is wanted at its fifth step, which may need T3.
+        let only = blocks.held(3, 10, false).expect("all choices are about threads");
+        assert_eq!(preferences(&only), [(3, 2), (8, 1), (10, 3), (11, 2), (12, 1)]);
+        let all = blocks.held(3, 10, true).expect("all choices are about threads");
+        assert_eq!(preferences(&all), [(3, 2), (7, 3), (8, 2), (9, 1), (11, 2), (12, 1)]);
     }
 
     #[test]

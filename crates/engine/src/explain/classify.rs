@@ -64,8 +64,10 @@ impl Classified {
         let mut order: Vec<usize> = (0..self.story.len()).collect();
         order.sort_by_key(position);
         let now = |old: usize| order.iter().position(|&index| index == old).unwrap_or(old);
-        self.orderings =
-            pairs.iter().map(|&(first, second)| Ordering { first: now(first), second: now(second) }).collect();
+        self.orderings = pairs
+            .iter()
+            .map(|&(first, second)| Ordering { first: now(first), second: now(second) })
+            .collect();
         self.pending = self.pending.iter().map(|&index| now(index)).collect();
         self.story = order.iter().map(|&index| self.story[index].clone()).collect();
     }

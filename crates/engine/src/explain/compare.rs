@@ -5,6 +5,7 @@
 
 use crate::explain::necessary::{Key, Numbering};
 use heisen_trace::explanation::{Compared, Comparison, Moment, Reduction};
+use heisen_trace::vector_clock::Clock;
 use std::collections::HashMap;
 
 /// One operation of a recorded execution.
@@ -25,6 +26,8 @@ pub(crate) struct Observed {
     pub(crate) function: String,
     /// The functions and places of the stack, if it was taken.
     pub(crate) stack: Vec<String>,
+    /// The vector clock.
+    pub(crate) clock: Clock,
 }
 
 /// An execution with the identity of its operations and the write that each read saw.
@@ -86,7 +89,7 @@ impl Flow {
         let rest = (start..self.observed.len()).zip(locks.into_iter().skip(start));
         rest.map(|(index, locks)| {
             let there = other.find(&self.keys[index]);
-            let Observed { preempts, function, stack, .. } = &self.observed[index];
+            let Observed { preempts, function, stack, clock, .. } = &self.observed[index];
             Compared {
                 moment: self.moment(index).clone(),
                 only_here: there.is_none(),
@@ -99,6 +102,7 @@ impl Flow {
                 function: function.clone(),
                 stack: stack.clone(),
                 locks,
+                clock: clock.clone(),
             }
         })
         .collect()
@@ -194,8 +198,8 @@ pub(crate) mod tests {
             };
             let address = object.bytes().fold(0, |hash, byte| hash * 256 + u64::from(byte));
             let lock = (!access && what != 'c').then_some(matches!(what, 'l' | 'a'));
-            let (preempts, function, stack) = (false, String::new(), Vec::new());
-            Observed { moment, address, pc: 0, own: true, lock, preempts, function, stack }
+            let (preempts, function, stack, clock) = (false, String::new(), Vec::new(), Vec::new());
+            Observed { moment, address, pc: 0, own: true, lock, preempts, function, stack, clock }
         });
         Flow::new(observed.collect())
     }

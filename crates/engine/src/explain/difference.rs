@@ -1,13 +1,16 @@
 //! Compares two recorded executions of one program: their operations, with the data flows, the locks and the preemptions
 //! that differ.
 
-use crate::explain::close_up::{Closeup, takes};
+use crate::explain::close_up::{Closeup, TraceLine, takes};
 use crate::explain::compare::{Flow, Observed, comparison};
 use crate::explain::necessary::operations;
-use heisen_trace::explanation::{Comparison, Moment};
+use crate::process::slots::Event;
+use heisen_trace::explanation::{Compared, Comparison, Moment};
 use heisen_trace::finding::{Switch, SwitchKind};
+use heisen_trace::schedule::ThreadLine;
+use heisen_trace::vector_clock::{self, clocks};
 use heisen_trace::{Op, Stack, ThreadId};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The largest number of events of an execution that is compared.
 pub const MAX_EVENTS: usize = 100_000;
@@ -17,10 +20,32 @@ pub fn difference(one: &Closeup, other: &Closeup) -> Comparison {
     comparison(&flow(one), &flow(other))
 }
 
+/// One event of a recorded execution.
+#[derive(Clone, Debug)]
+pub struct RecordedEvent {
+    /// The event, compared with no other execution.
+    pub event: Compared,
+    /// The address of its object.
+    pub address: u64,
+    /// Whether the operation succeeded.
+    pub done: bool,
+}
+
+/// The events of a recorded execution, with the locks that their threads hold.
+pub fn events(closeup: &Closeup) -> Vec<RecordedEvent> {
+    let flow = flow(closeup);
+    let events = flow.compared(&flow, 0).into_iter().zip(operations(&closeup.trace, |line| &line.event));
+    events
+        .map(|(event, line)| RecordedEvent { event, address: line.event.object, done: line.event.ok })
+        .collect()
+}
+
 /// The operations of a recorded execution.
 pub(crate) fn flow(closeup: &Closeup) -> Flow {
     let mut switched = Switched::of(&closeup.switches);
-    let observed = operations(&closeup.trace, |line| &line.event).map(|line| {
+    let lines: Vec<&TraceLine> = operations(&closeup.trace, |line| &line.event).collect();
+    let clocks = clocks(&order(&lines, &closeup.lines));
+    let observed = lines.into_iter().zip(clocks).map(|(line, clock)| {
         let event = &line.event;
         Observed {
             moment: Moment {
@@ -40,9 +65,33 @@ pub(crate) fn flow(closeup: &Closeup) -> Flow {
             preempts: switched.preempts(event.thread, event.step),
             function: line.function.clone(),
             stack: switched.stack(event.thread, event.step, event.op),
+            clock,
         }
     });
     Flow::new(observed.collect())
+}
+
+/// The events for their vector clocks. The log of a creation has the start function; which thread it created follows
+/// from the creation paths of the threads.
+fn order(lines: &[&TraceLine], threads: &[ThreadLine]) -> Vec<vector_clock::Event> {
+    let mut children: HashMap<ThreadId, VecDeque<ThreadId>> = HashMap::new();
+    for line in threads {
+        let parent = line.path.rsplit_once('.').map(|(parent, _)| parent);
+        if let Some(parent) = threads.iter().find(|thread| Some(thread.path.as_str()) == parent) {
+            children.entry(parent.thread).or_default().push_back(line.thread);
+        }
+    }
+    let event = |line: &&TraceLine| {
+        let Event { thread, op, object, ok, .. } = line.event;
+        let other = match op {
+            Op::Create if ok => children.get_mut(&thread).and_then(VecDeque::pop_front),
+            // A join names its thread.
+            Op::Join => line.object.parse().ok(),
+            _ => None,
+        };
+        vector_clock::Event { thread, op, object, ok, other }
+    };
+    lines.iter().map(event).collect()
 }
 
 /// The switches of an execution that no event has reached yet.

@@ -46,7 +46,12 @@ pub fn explain(
     let differences =
         |other: &Flow| (0..failing.keys.len()).filter(|&i| failing.flow_differs(i, other)).count();
     passing.sort_by_key(differences);
-    let Some((classified, evidence)) = classified(finding, &failing, &passing, &near) else { return Ok(None) };
+    let mut record = |plan: &Plan| -> Result<Flow> {
+        Ok(flow(&recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?))
+    };
+    let Some((classified, evidence)) = classified(finding, &failing, &passing, &near, &mut record)? else {
+        return Ok(None);
+    };
     let Classified { class, object, mut story, orderings, mut remedies, pending } = classified;
     let point = no_return(&mut runner, plan, &failure, &failing, effort)?;
     let innermost: Vec<String> = story.iter().map(|moment| moment.place.clone()).collect();
@@ -83,7 +88,8 @@ fn classified(
     failing: &Flow,
     passing: &[Flow],
     near: &Neighbourhood,
-) -> Option<(Classified, Option<Evidence>)> {
+    record: &mut dyn FnMut(&Plan) -> Result<Flow>,
+) -> Result<Option<(Classified, Option<Evidence>)>> {
     let preempted = finding.switches.iter().filter(|switch| switch.kind == SwitchKind::Preempt);
     let preempted: Vec<(ThreadId, u32)> = preempted.map(|switch| (switch.from, switch.step)).collect();
     let by_class = by_kind(finding, failing)
@@ -93,9 +99,9 @@ fn classified(
     let alive: Vec<u16> = finding.threads.iter().map(|thread| thread.thread.0).collect();
     let hints = Hints { preferred: &preferred, alive: &alive };
     let found = necessary(&near.failing, &near.failing_too, &near.passing, &hints);
-    let named = named(failing, passing, &found);
+    let named = named(failing, passing, near, &found, record)?;
     let evidence = Evidence { failing: found.failing, passing: found.passing };
-    match (by_class, named) {
+    Ok(match (by_class, named) {
         (Some(mut classified), Some(orders)) => {
             classified.confirm(failing, &orders);
             Some((classified, Some(evidence)))
@@ -103,7 +109,7 @@ fn classified(
         (Some(classified), None) => Some((classified, None)),
         (None, Some(orders)) => Some((by_orderings(failing, &orders), Some(evidence))),
         (None, None) => (!passing.is_empty()).then(|| (Classified::new(BugClass::Unclassified), None)),
-    }
+    })
 }
 
 /// The pairs of operations that a class compares. The operations of a deadlock come from the state at its end, without
@@ -119,16 +125,32 @@ fn pairs(failing: &Flow, passing: &[Flow], classified: &Classified) -> Vec<(Name
     names.iter().flat_map(|&first| names.iter().map(move |&second| (first, second))).collect()
 }
 
-/// The necessary orders by their operations. `None` if there are none, or one has no name.
-fn named(failing: &Flow, passing: &[Flow], found: &Necessary) -> Option<Vec<NamedOrder>> {
-    let here = |key: &Key| failing.find(key).map(|at| failing.moment(at).clone());
-    let there = |key: &Key| passing.iter().find_map(|flow| Some(flow.moment(flow.find(key)?).clone()));
-    let orders = found.orders.iter().map(|order| {
-        let second = if order.pending { there(&order.second) } else { here(&order.second) };
-        Some(NamedOrder { first: here(&order.first)?, second: second?, pending: order.pending })
-    });
-    let orders: Option<Vec<NamedOrder>> = orders.collect();
-    orders.filter(|orders| !orders.is_empty())
+/// The necessary orders by their operations. An operation that none of the twins has is named by another execution that
+/// passes. `None` if there are no orders.
+fn named(
+    failing: &Flow,
+    passing: &[Flow],
+    near: &Neighbourhood,
+    found: &Necessary,
+    record: &mut dyn FnMut(&Plan) -> Result<Flow>,
+) -> Result<Option<Vec<NamedOrder>>> {
+    let find = |flow: &Flow, key: &Key| flow.find(key).map(|at| flow.moment(at).clone());
+    let mut orders = Vec::new();
+    for order in &found.orders {
+        let mut second = match order.pending {
+            false => find(failing, &order.second),
+            true => passing.iter().find_map(|flow| find(flow, &order.second)),
+        };
+        if second.is_none() {
+            let mut others = near.passing.iter().zip(&near.passing_plans);
+            if let Some((_, plan)) = others.find(|(log, _)| log.has(&order.second)) {
+                second = find(&record(plan)?, &order.second);
+            }
+        }
+        let (Some(first), Some(second)) = (find(failing, &order.first), second) else { return Ok(None) };
+        orders.push(NamedOrder { first, second, pending: order.pending });
+    }
+    Ok((!orders.is_empty()).then_some(orders))
 }
 
 /// The point of no return, with the operation that was done there.
@@ -175,4 +197,3 @@ fn places_of_callers(
     }
     Ok(())
 }
-

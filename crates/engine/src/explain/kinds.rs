@@ -80,8 +80,10 @@ fn race(finding: &Finding) -> Option<Classified> {
         thread: access.thread,
         place: place_of(&access.stack),
     };
-    let only_first = first.iter().filter(|lock| !second.contains(lock)).map(|lock| missing(lock, &race.second));
-    let only_second = second.iter().filter(|lock| !first.contains(lock)).map(|lock| missing(lock, &race.first));
+    let only_first =
+        first.iter().filter(|lock| !second.contains(lock)).map(|lock| missing(lock, &race.second));
+    let only_second =
+        second.iter().filter(|lock| !first.contains(lock)).map(|lock| missing(lock, &race.first));
     Some(Classified {
         object: race.object.clone(),
         remedies: only_first.chain(only_second).collect(),

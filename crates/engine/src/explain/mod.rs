@@ -16,7 +16,9 @@
 //! | `no_return` | the last decision at which the failure could be avoided |
 //! | `compare` | what differs between two executions |
 //! | `classify`, `recheck`, `kinds` | the class of a bug, by the differences, by a wait, or by the kind of the finding |
+//! | [`unexplained`] | why there is no explanation, and the calls of executions that are too long for one |
 //! | [`difference`] | two recorded executions, compared |
+//! | [`what_if`] | an execution of a schedule in another order |
 //! | [`divergence`] | where executions of one plan differ |
 //! | [`debugger`] | executions for a debugger |
 
@@ -41,3 +43,5 @@ pub(crate) mod race_close_up;
 pub mod race_log;
 pub(crate) mod recheck;
 pub mod suppress;
+pub mod unexplained;
+pub mod what_if;

@@ -34,13 +34,9 @@ impl Numbering {
 /// Which events of a log are operations. Where accesses are logged, the scheduling point before an access is not one.
 pub(crate) fn operations<T>(log: &[T], event: impl Fn(&T) -> &Event) -> impl Iterator<Item = &T> {
     let accesses = log.iter().any(|line| event(line).access.is_some());
-    let is_memory = |op: Op| {
-        use Op::{AtomicCas, AtomicLoad, AtomicRmw, AtomicStore, MemRead, MemWrite};
-        matches!(op, MemRead | MemWrite | AtomicLoad | AtomicStore | AtomicRmw | AtomicCas)
-    };
     log.iter().filter(move |line| {
         let event = event(line);
-        !accesses || event.access.is_some() || !is_memory(event.op)
+        !accesses || event.access.is_some() || !event.op.is_access()
     })
 }
 
@@ -70,7 +66,8 @@ impl Log {
         let operation = |event: &Event| {
             let key = numbering.key(event.thread.0, event.op, event.object);
             let access = event.access.is_some();
-            let ordered = event.object != 0 && !matches!(event.op, Op::Create | Op::Join | Op::Start | Op::End);
+            let ordered =
+                event.object != 0 && !matches!(event.op, Op::Create | Op::Join | Op::Start | Op::End);
             let writes = if access {
                 !matches!(event.op, Op::MemRead | Op::AtomicLoad)
             } else {
@@ -89,6 +86,11 @@ impl Log {
     fn new(operations: Vec<Operation>) -> Log {
         let at = operations.iter().enumerate().map(|(index, operation)| (operation.key, index)).collect();
         Log { operations, at }
+    }
+
+    /// Whether the execution has this operation.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.at.contains_key(key)
     }
 
     fn conflict(&self, one: usize, other: usize) -> bool {
@@ -184,12 +186,7 @@ pub(crate) struct Hints<'a> {
 }
 
 /// The smallest set of orders of the failing execution that no passing execution has. Empty if there is none.
-pub(crate) fn necessary(
-    failing: &Log,
-    failing_too: &[Log],
-    passing: &[Log],
-    hints: &Hints<'_>,
-) -> Necessary {
+pub(crate) fn necessary(failing: &Log, failing_too: &[Log], passing: &[Log], hints: &Hints<'_>) -> Necessary {
     let passing = &passing[..passing.len().min(MAX_PASSING)];
     let all = if passing.len() == MAX_PASSING { u128::MAX } else { (1 << passing.len()) - 1 };
     let bits = |test: &dyn Fn(&Log) -> bool| {
@@ -235,7 +232,13 @@ fn rank(failing: &Log, order: &Order, preferred: &[(Name, Name)]) -> Rank {
     let from_end = failing.operations.len() - failing.at.get(&order.second).copied().unwrap_or(first);
     let unrelated = order.first.2 != order.second.2;
     let name = |key: Key| (key.0, key.1, key.2);
-    (!preferred.contains(&(name(order.first), name(order.second))), unrelated, order.pending, is_call, from_end)
+    (
+        !preferred.contains(&(name(order.first), name(order.second))),
+        unrelated,
+        order.pending,
+        is_call,
+        from_end,
+    )
 }
 
 /// The orders of the failing execution, and those of its operations with some that it ended too early to do.

@@ -33,8 +33,7 @@ pub struct Effort {
 
 impl Effort {
     /// For the short form, which comes with each finding.
-    pub const SHORT: Effort =
-        Effort { neighbours: 48, continuations: 32, time: Duration::from_millis(700) };
+    pub const SHORT: Effort = Effort { neighbours: 48, continuations: 32, time: Duration::from_millis(700) };
     /// For `heisen explain`.
     pub const COMPLETE: Effort =
         Effort { neighbours: 600, continuations: 1_000, time: Duration::from_secs(12) };
@@ -54,7 +53,12 @@ pub(crate) struct Neighbourhood {
     pub(crate) failing_too: Vec<Log>,
     /// The operations of those that pass.
     pub(crate) passing: Vec<Log>,
+    /// The plans of `passing`.
+    pub(crate) passing_plans: Vec<Plan>,
 }
+
+/// The largest number of events of executions whose operations are kept.
+const MAX_LOGGED: usize = 20_000;
 
 /// Runs plans and says how they end.
 pub(crate) struct Runner {
@@ -96,7 +100,8 @@ impl Runner {
     }
 
     fn log(&self) -> Log {
-        Log::of(&self.zygote.events())
+        let events = self.zygote.events();
+        Log::of(if events.len() <= MAX_LOGGED { &events } else { &[] })
     }
 
     pub(crate) fn ended(&self, run: &Run, failure: &Verdict) -> Ended {
@@ -127,18 +132,27 @@ pub(crate) fn neighbourhood(
     let mut known: HashSet<Vec<Override>> = HashSet::from([plan.overrides.clone()]);
     waiting.retain(|plan| known.insert(plan.overrides.clone()));
     let failing = runner.log();
-    let mut found = Neighbourhood { twins: Vec::new(), failing, failing_too: Vec::new(), passing: Vec::new() };
+    let mut found = Neighbourhood {
+        twins: Vec::new(),
+        failing,
+        failing_too: Vec::new(),
+        passing: Vec::new(),
+        passing_plans: Vec::new(),
+    };
     for _ in 0..effort.neighbours {
         let Some(candidate) = waiting.pop_front().filter(|_| !runner.is_over()) else { break };
         let run = runner.run(&candidate, Detail::AccessLog)?;
-        let ended = runner.ended(&run, failure);
-        match ended {
-            Ended::Passes if found.twins.len() < TWINS => found.twins.push(candidate.clone()),
+        match runner.ended(&run, failure) {
+            Ended::Passes => {
+                found.passing.push(runner.log());
+                found.passing_plans.push(candidate.clone());
+                if found.twins.len() < TWINS {
+                    found.twins.push(candidate);
+                }
+            }
+            Ended::FailsToo => found.failing_too.push(runner.log()),
             Ended::Otherwise => continue,
-            _ => {}
         }
-        let logs = if ended == Ended::Passes { &mut found.passing } else { &mut found.failing_too };
-        logs.push(runner.log());
         // There are many more neighbours of neighbours than can be run.
         if waiting.len() < effort.neighbours {
             for next in neighbours(&run.execution) {
@@ -155,6 +169,7 @@ pub(crate) fn neighbourhood(
             let run = runner.run(&candidate, Detail::AccessLog)?;
             if runner.ended(&run, failure) == Ended::Passes {
                 found.passing.push(runner.log());
+                found.passing_plans.push(candidate.clone());
                 found.twins.push(candidate);
                 break;
             }

@@ -100,7 +100,8 @@ mod tests {
             preemptive: false,
             hash: 0,
         };
-        let decisions: Vec<Decision> = (1..).zip(chosen).map(|(step, &chosen)| decision(step, chosen)).collect();
+        let decisions: Vec<Decision> =
+            (1..).zip(chosen).map(|(step, &chosen)| decision(step, chosen)).collect();
         let mut run = |plan: &Plan| {
             let choice = |step| plan.overrides.iter().find(|o| o.step == step).map_or(0, |o| o.choice);
             let choices: Vec<u16> = (1..=count).map(choice).collect();

@@ -12,3 +12,5 @@ pub mod atomic_file;
 pub mod glob;
 pub(crate) mod seccomp;
 pub(crate) mod sys;
+
+pub use sys::own_stdio;

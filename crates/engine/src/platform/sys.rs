@@ -8,7 +8,7 @@ use heisen_wire::{MAGIC, Wire};
 use std::fs::File;
 use std::io::{self, Write};
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -248,4 +248,19 @@ pub fn executable(path: &std::path::Path) -> bool {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: a C string.
     unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
+}
+
+/// Takes standard input and output for this process alone. Programs that it starts from now on, and everything that it
+/// prints, find an empty input and standard error in their place.
+pub fn own_stdio() -> io::Result<(File, File)> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    let empty = File::open("/dev/null")?;
+    for (from, to) in [(empty.as_raw_fd(), libc::STDIN_FILENO), (libc::STDERR_FILENO, libc::STDOUT_FILENO)] {
+        // SAFETY: the call only changes what two numbers of descriptors mean.
+        if unsafe { libc::dup2(from, to) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok((input.into(), output.into()))
 }

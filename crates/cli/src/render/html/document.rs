@@ -2,6 +2,7 @@
 
 use crate::render::difference::Side;
 use crate::render::finding::Screen;
+use crate::render::limits;
 use crate::render::paint::{Paint, count};
 use crate::render::source::is_newer;
 use heisen_trace::Finding;
@@ -10,11 +11,11 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The lines of source before and after a place that the page can show. `page.js` shows as many.
+/// The lines of source before and after a place that the page can show. `script/details.js` shows as many.
 const CONTEXT: u32 = 12;
 
-/// The document of one finding. `replay` is the command that replays it.
-pub fn of_finding(finding: &Finding, replay: &str, program: &Path) -> Value {
+/// The document of one finding. `replay` is the command that replays it, `notes` say what limits its explanation.
+pub fn of_finding(finding: &Finding, replay: &str, program: &Path, notes: &[String]) -> Value {
     let threads = finding.schedule.threads.iter();
     let threads: Vec<Value> =
         threads.map(|line| json!({ "thread": line.thread.to_string(), "start": line.start })).collect();
@@ -24,6 +25,7 @@ pub fn of_finding(finding: &Finding, replay: &str, program: &Path) -> Value {
     });
     let report = Screen { paint: Paint::plain(), replay: "", time: None };
     let (sources, newer) = sources(moments, program);
+    let notes: Vec<String> = notes.iter().cloned().chain(limits::missing(&missing(finding))).collect();
     json!({
         "heisen": env!("CARGO_PKG_VERSION"),
         "program": program.display().to_string(),
@@ -40,7 +42,26 @@ pub fn of_finding(finding: &Finding, replay: &str, program: &Path) -> Value {
         "explanation": finding.explanation,
         "sources": sources,
         "newer": newer,
+        "notes": notes,
     })
+}
+
+/// The files of the finding's places and of the story that cannot be read. Other events may be in libraries, whose
+/// sources nobody expects.
+fn missing(finding: &Finding) -> Vec<String> {
+    let place = finding.stack.place().filter(|frame| frame.own).map(|frame| frame.place());
+    let story = finding.explanation.iter().flat_map(|why| &why.story).map(|moment| moment.place.clone());
+    let mut files: Vec<String> = Vec::new();
+    for place in place.into_iter().chain(story) {
+        if let Some((file, line)) = place.rsplit_once(':')
+            && line.parse::<u32>().is_ok()
+            && !Path::new(file).exists()
+            && !files.iter().any(|known| known == file)
+        {
+            files.push(file.to_owned());
+        }
+    }
+    files
 }
 
 /// The document of two executions. They take the places of the failing and the passing one.

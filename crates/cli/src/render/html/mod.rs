@@ -1,6 +1,6 @@
 //! Renders self-contained HTML pages: one finding with its explanation, two executions, or a whole check.
 //!
-//! The summary is static HTML. `page.js` adds the swim lanes from the document that the page embeds as JSON.
+//! The summary is static HTML. The files of `script` add the swim lanes from the document that the page embeds as JSON.
 //! Every text of the program is hostile here: a name or a line of source may contain markup.
 
 pub mod document;
@@ -16,7 +16,18 @@ use std::fmt::Write;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// The parts of the script share one scope.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n\n{\n",
+    include_str!("script/document.js"),
+    "\n",
+    include_str!("script/lanes.js"),
+    "\n",
+    include_str!("script/details.js"),
+    "\n",
+    include_str!("script/controls.js"),
+    "}\n",
+);
 /// The largest number of events of an execution that the page lists without its script.
 const MAX_FALLBACK: usize = 200;
 
@@ -80,7 +91,7 @@ fn ends(panels: &[Value]) -> String {
     out + "</ul>\n"
 }
 
-/// The sources that may not fit the program, and the report as the terminal shows it.
+/// What limits the explanation, and the report as the terminal shows it.
 fn notes(document: &Value) -> String {
     let mut out = String::new();
     for file in document["newer"].as_array().into_iter().flatten() {
@@ -90,20 +101,28 @@ fn notes(document: &Value) -> String {
             "<p class=\"note\">{file} is newer than the program. The lines shown may be wrong.</p>"
         );
     }
+    for note in document["notes"].as_array().into_iter().flatten() {
+        let _ = writeln!(out, "<p class=\"note\">{}.</p>", escaped(&capital(text(note))));
+    }
     let report = text(&document["report"]);
     if !report.is_empty() {
         let _ = writeln!(
             out,
-            "<details id=\"report\"><summary>Report as in the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
+            "<details id=\"report\" hidden><summary>Report as in the terminal</summary><pre class=\"report\" tabindex=\"0\">{}</pre></details>",
             escaped(report)
         );
     }
     out
 }
 
-/// The events that differ, as lists: the page without its script.
+/// The page without its script: the report, and the events that differ as lists.
 fn fallback(document: &Value, titles: [&str; 2]) -> String {
     let mut out = String::new();
+    let report = text(&document["report"]);
+    if !report.is_empty() {
+        let _ =
+            writeln!(out, "<h2>Report</h2>\n<pre class=\"report\" tabindex=\"0\">{}</pre>", escaped(report));
+    }
     for (title, name) in titles.into_iter().zip(["failing", "passing"]) {
         let events = document["explanation"][name].as_array().map_or(&[][..], Vec::as_slice);
         if events.is_empty() {
@@ -212,7 +231,7 @@ impl Summary {
         writeln!(out, "</div>")
     }
 
-    /// One operation of the story. It links to its event, whose details `page.js` opens.
+    /// One operation of the story. It links to its event, whose details the script opens.
     fn write_moment(&self, out: &mut String, i: usize) -> std::fmt::Result {
         let moment = &self.story[i];
         let between = self.is_between(i);

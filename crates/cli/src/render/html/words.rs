@@ -124,7 +124,7 @@ pub fn kind(op: Op) -> &'static str {
 }
 
 /// A value of `size` bytes. Small negative numbers of at least 4 bytes keep their sign. Values of more than 32
-/// bits, which are mostly addresses, are hexadecimal. `page.js` writes values in the same way.
+/// bits, which are mostly addresses, are hexadecimal. `script/document.js` writes values in the same way.
 pub fn value(value: u64, size: u8) -> String {
     let unused = 64 - 8 * u32::from(size.clamp(1, 8));
     let signed = (value << unused).cast_signed() >> unused;
@@ -152,7 +152,9 @@ pub fn meaning(class: BugClass, object: &str) -> String {
         BugClass::MissedRecheck => {
             "A thread went on after a wait although what it waited for was not true.".to_owned()
         }
-        BugClass::DataRace => format!("Two threads access memory{of} at the same time, and at least one writes."),
+        BugClass::DataRace => {
+            format!("Two threads access memory{of} at the same time, and at least one writes.")
+        }
         BugClass::Livelock => "The threads run for ever without getting anywhere.".to_owned(),
         BugClass::Unclassified => {
             "The failing execution differs from the passing one, but matches no known pattern.".to_owned()
