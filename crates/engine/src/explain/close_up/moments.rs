@@ -12,6 +12,7 @@ use crate::process::zygote::{Observer, Zygote};
 use crate::program::Program;
 use heisen_trace::Stack;
 use heisen_wire::{MAX_STOPS, Wire, stop};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -129,7 +130,7 @@ impl Names {
         let mut namer = Namer::default();
         let mut names = Names::default();
         for (from, address, seen) in all {
-            let best = seen.iter().filter_map(|seen| seen.named.as_ref()).min_by_key(|named| rank(named));
+            let best = best(&seen);
             let text = match best {
                 Some(named) => namer.distinct(named),
                 None => seen.iter().find_map(|seen| seen.words.clone()).unwrap_or_default(),
@@ -145,6 +146,14 @@ impl Names {
         let index = names.partition_point(|(from, _)| *from <= number);
         Some(&names[index.saturating_sub(1)].1)
     }
+}
+
+/// The best name: of equal ones, that of the most events. A pointer that dangles or is not yet set gives another name at
+/// a few events.
+fn best<'a>(seen: &[&'a Seen]) -> Option<&'a Named> {
+    let all = || seen.iter().filter_map(|seen| seen.named.as_ref());
+    let times = |named: &Named| all().filter(|other| other.text == named.text).count();
+    all().min_by_key(|named| (rank(named), Reverse(times(named))))
 }
 
 fn is_same(earlier: &[&Seen], now: &Seen) -> bool {

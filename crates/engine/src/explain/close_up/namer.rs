@@ -53,7 +53,9 @@ pub(super) fn live_stacks(view: &View<'_>, wire: &Wire) -> Vec<LiveStack> {
     let count = report_of(wire).threads.load(Relaxed) as usize;
     let live = wire.threads.iter().enumerate().take(count).filter_map(|(number, t)| {
         let registers = match t.state.load(Relaxed) {
-            state::ENDED | state::NEW => return None,
+            state::NEW => return None,
+            // The thread-local memory of a thread exists until the thread is joined.
+            state::ENDED => return Some(LiveStack::ended(number as u16, t.handle.load(Relaxed))),
             _ if number == running => registers(wire),
             _ => Registers::saved_at(view, t.sp.load(Relaxed))?,
         };

@@ -40,6 +40,13 @@ pub(crate) struct LiveStack {
     frames: Vec<LiveFrame>,
 }
 
+impl LiveStack {
+    /// A thread that has left all its functions.
+    pub(crate) fn ended(thread: u16, pointer: u64) -> LiveStack {
+        LiveStack { thread, pointer, frames: Vec::new() }
+    }
+}
+
 /// One of these functions.
 #[derive(Debug)]
 struct LiveFrame {
