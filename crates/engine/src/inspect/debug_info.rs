@@ -5,7 +5,7 @@ use super::dwarf_unit::EntryRef;
 use super::dwarf_unit::Slice;
 use super::elf::{Elf, Source, section};
 use super::names::globals::{GlobalVariable, globals};
-use super::names::scope::{Scope, scope};
+use super::names::local_variables::{Scope, scope};
 use super::qualified_name::qualified;
 use super::symbols::is_mangled;
 use super::types::{Pointer, Types};

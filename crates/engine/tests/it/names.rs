@@ -111,7 +111,7 @@ fn memory_that_no_variable_leads_to_is_named_by_its_allocation() {
     ) + "assert(((int *)(hidden ^ 255))[2] == 2); }\n";
     let found = finding(directory.path(), "p.c", &text, &[]);
     let line = text.lines().position(|line| line.contains("calloc")).expect("the line") + 1;
-    let block = format!("heap block allocated at p.c:{line}, offset 8");
+    let block = format!("heap block allocated at p.c:{line} (offset 8)");
     assert_eq!(objects(&found), [block.as_str(), "m"], "{found:#}");
 }
 
@@ -262,7 +262,7 @@ fn a_program_without_debug_information() {
     run(heisen(directory.path()).args(["cc", "-O0", "-g0", "-o", "p", "p.c", "-pthread"])).expect(0);
     let json = check_json(directory.path(), &["--", "./p"]);
     let found = &json["findings"][0];
-    assert_eq!(objects(found), ["a block of 8 bytes from malloc, offset 4", "visible"], "{json:#}");
+    assert_eq!(objects(found), ["a block of 8 bytes from malloc (offset 4)", "visible"], "{json:#}");
 }
 
 /// A program that prints as googletest does: the report has the failure, not only the summary.

@@ -42,7 +42,8 @@ impl HeapBlock {
         };
         match address - self.range.start {
             0 => which,
-            offset => format!("{which}, offset {offset}"),
+            // A comma and a space separate the names of several objects.
+            offset => format!("{which} (offset {offset})"),
         }
     }
 }

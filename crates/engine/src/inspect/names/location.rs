@@ -1,6 +1,6 @@
 //! Finds where a local variable lies now, from the registers of its function's frame.
 
-use super::scope::{LocalVariable, Scope};
+use super::local_variables::{LocalVariable, Scope};
 use gimli::{EndianSlice, Evaluation, EvaluationResult, Expression, LittleEndian, Location, Register, Value};
 
 /// The most steps of one expression.

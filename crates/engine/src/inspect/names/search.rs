@@ -1,8 +1,8 @@
 //! Searches the path from variables to an address: first inside the variables, then behind their pointers.
 
 use super::globals::GlobalVariable;
+use super::local_variables::LocalVariable;
 use super::location::Place;
-use super::scope::LocalVariable;
 use super::{Named, short};
 use crate::inspect::dwarf_unit::EntryRef;
 use crate::inspect::types::{Pointer, Types};
@@ -23,18 +23,23 @@ pub struct Root {
     type_: EntryRef,
     at: Place,
     rust: bool,
+    /// The address of the object that has the name. What lies behind hidden pointers, such as that of an `Arc`, belongs
+    /// to the object that holds the pointer.
+    base: u64,
 }
 
 impl Root {
     /// A global variable of a file that was loaded with this bias.
     pub fn global(global: &GlobalVariable, bias: u64) -> Root {
-        let at = Place::At(global.address.wrapping_add(bias));
-        Root { name: global.name.clone(), type_: global.type_, at, rust: global.rust }
+        let base = global.address.wrapping_add(bias);
+        let at = Place::At(base);
+        Root { name: global.name.clone(), type_: global.type_, at, rust: global.rust, base }
     }
 
     /// A local variable.
     pub fn local(variable: &LocalVariable, at: Place, rust: bool) -> Root {
-        Root { name: variable.name.clone(), type_: variable.type_, at, rust }
+        let (Place::At(base) | Place::Is(base)) = at;
+        Root { name: variable.name.clone(), type_: variable.type_, at, rust, base }
     }
 }
 
@@ -105,17 +110,19 @@ impl<'s, 't, 'd> Search<'s, 't, 'd> {
         let Some(value) = value.filter(|value| *value >= 4096) else { return Some(None) };
         let name = thing.name.clone() + &pointer.path;
         let plain = thing.rust || pointer.reference;
+        let hidden = plain && pointer.path.is_empty();
         if let Some(inside) = self.inside(pointer.target, value) {
             let inside = self.types.counts(pointer.target, self.target - value).unwrap_or(inside);
-            return Some(Some((short(&join(&name, &inside, plain)), value)));
+            let base = if hidden && inside.is_empty() { thing.base } else { value };
+            return Some(Some((short(&join(&name, &inside, plain)), base)));
         }
         if let Some(inside) = self.element(pointer, value) {
             return Some(Some((short(&(parenthesised(&name) + &inside)), value)));
         }
         if seen.insert((value, pointer.target)) {
             let name = if plain { name } else { join(&name, "", false) };
-            let at = Place::At(value);
-            next.push((order, Root { name, type_: pointer.target, at, rust: thing.rust }));
+            let (at, base) = (Place::At(value), if hidden { thing.base } else { value });
+            next.push((order, Root { name, type_: pointer.target, at, rust: thing.rust, base }));
         }
         Some(None)
     }

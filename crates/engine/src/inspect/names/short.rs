@@ -16,7 +16,11 @@ pub fn short(name: &str) -> String {
             continue;
         };
         let arguments = &from[..=end];
-        out.push_str(if arguments.chars().count() > LONGEST { "<…>" } else { arguments });
+        match arguments.chars().count() > LONGEST {
+            true => out.push_str("<…>"),
+            // A comma and a space separate the names of several objects.
+            false => out.push_str(&arguments.replace(", ", ",")),
+        }
         rest = &from[end + 1..];
     }
     out + rest
@@ -52,6 +56,7 @@ mod tests {
         assert_eq!(short("Pool<int>::lock"), "Pool<int>::lock");
         let long = "Pool<std::vector<int, std::allocator<int>>, 4>::instance->lock";
         assert_eq!(short(long), "Pool<…>::instance->lock");
+        assert_eq!(short("Pair<int, long>::x"), "Pair<int,long>::x");
         assert_eq!(short("a->b"), "a->b");
         assert_eq!(
             short("<bank::Account as core::fmt::Display>::X"),
