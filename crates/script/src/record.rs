@@ -223,7 +223,7 @@ fn wordings(run: &mut Run, event: &Event, function: Option<&Named>) -> Vec<Wordi
     if !plain.is_empty() {
         out.push(wording(format!("{plain}()"), Predicate::Kinds(kinds)));
     }
-    let object = run.view(None).ok().and_then(|mut view| view.object_name(event.address));
+    let object = run.view(None).ok().and_then(|view| view.object_name(event.address));
     let named = object.filter(|_| !plain.is_empty() && event.address != 0).and_then(|name| {
         // The reverse lookup: the places that a script with that name would mean.
         let places = run.ways_to(&name).ok()?;

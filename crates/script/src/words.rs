@@ -105,7 +105,7 @@ impl Run {
                 let what = self.describe(&event);
                 parts.push((!wanted.has(thread), format!("T{thread} is held, as it {what}")));
             } else {
-                let name = self.view(None).ok().and_then(|mut view| view.object_name(object));
+                let name = self.view(None).ok().and_then(|view| view.object_name(object));
                 let name = name.map_or(String::new(), |name| format!(" of {name}"));
                 let place = self.view(None).ok().and_then(|mut view| {
                     view.frame_at(pc, true).into_iter().find(|frame| frame.own).map(|frame| frame.place())

@@ -119,12 +119,21 @@ pub struct Frame {
     pub line: Option<u32>,
     /// Whether the code belongs to the program rather than to a library of the language.
     pub own: bool,
+    /// Whether the code belongs to a dependency of the program: neither the program itself nor a library of the
+    /// language.
+    #[serde(default)]
+    pub dependency: bool,
     /// The name of the file that holds the code.
     #[serde(default)]
     pub module: String,
 }
 
 impl Frame {
+    /// Whether the code belongs to the program or one of its dependencies.
+    pub fn is_program(&self) -> bool {
+        self.own || self.dependency
+    }
+
     /// `file:line`, or the function where there is no line.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
@@ -139,14 +148,21 @@ impl Frame {
 pub struct Stack(pub Vec<Frame>);
 
 impl Stack {
-    /// The frame that a person would call the place in the program: the innermost in the program's own code,
-    /// else the innermost with a source line, else the innermost.
+    /// The frame that a person would call the place in the program: the innermost in the program's own code or in a
+    /// dependency, else the innermost with a source line, else the innermost.
     pub fn place(&self) -> Option<&Frame> {
         self.0
             .iter()
-            .find(|f| f.own && f.line.is_some())
+            .find(|f| f.is_program() && f.line.is_some())
             .or_else(|| self.0.iter().find(|f| f.line.is_some()))
             .or_else(|| self.0.first())
+    }
+
+    /// The innermost frame in the program's own code, if the place is in a dependency.
+    pub fn caller_of_dependency(&self) -> Option<&Frame> {
+        let inner = self.place().filter(|frame| frame.dependency)?;
+        let after = self.0.iter().skip_while(|frame| !std::ptr::eq(*frame, inner));
+        after.into_iter().find(|frame| frame.own && frame.line.is_some())
     }
 }
 

@@ -340,6 +340,8 @@ pub mod stop {
     pub const THROW: u32 = 6;
     /// The state of the program has to be saved or compared; see [`Recurrence`](crate::Recurrence).
     pub const STATE: u32 = 7;
+    /// An event of [`Wire::stops_at`](crate::Wire::stops_at) was logged.
+    pub const EVENT: u32 = 8;
     /// The block of [`Heap::stop_at_alloc`](crate::Heap::stop_at_alloc) was allocated.
     pub const ALLOCATED: u32 = 30;
     /// The block of [`Heap::stop_at_free`](crate::Heap::stop_at_free) is freed.

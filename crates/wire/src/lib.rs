@@ -20,7 +20,7 @@ pub use slot::*;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies the mapping. It changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_000f;
+pub const MAGIC: u64 = 0x4845_4953_454e_0010;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -58,6 +58,8 @@ pub const MAX_COUNTED: usize = 256;
 pub const MAX_HOLDS: usize = 16;
 /// The size of the text of a failed assertion, in bytes.
 pub const MAX_TEXT: usize = 1024;
+/// The most events at which one close-up stops.
+pub const MAX_STOPS: usize = 1 << 12;
 
 /// "No thread" in a field that names one.
 pub const NO_THREAD: u32 = 0xffff;
@@ -401,6 +403,12 @@ pub struct Wire {
     pub recurrence: Recurrence,
     /// What is known of the loop that a thread waits in: one of [`spin`].
     pub spin: AtomicU32,
+    /// In a close-up: how many entries of `stops_at` there are.
+    pub stops_count: AtomicU32,
+    /// The entry of `stops_at` that comes next.
+    pub stops_next: AtomicU32,
+    /// Stop after the events with these numbers, from 1, in ascending order.
+    pub stops_at: [AtomicU32; MAX_STOPS],
 }
 
 /// A later snapshot must save at least this many steps in a turn. Taking it costs as much time as that.

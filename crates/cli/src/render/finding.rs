@@ -9,6 +9,7 @@ use heisen_trace::finding::{Block, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
 use std::ffi::OsStr;
 use std::fmt::Write;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
@@ -17,8 +18,12 @@ use std::time::Duration;
 const MAX_SWITCHES: usize = 6;
 /// The largest number of steps of a cycle shown.
 const MAX_CYCLE: usize = 8;
-/// The largest number of lines shown of the program's own output: the last ones.
-const MAX_OUTPUT: usize = 4;
+/// The largest number of lines shown of the program's own output: the last ones, unless a line tells of a failure.
+const MAX_OUTPUT: usize = 10;
+/// The largest number of lines shown from a line on that tells of a failure.
+const MAX_FAILURE: usize = 20;
+/// What test frameworks and languages print when something fails.
+const FAILURES: [&str; 4] = ["Failure", "panicked at", "FAILED", "Assertion"];
 /// The largest number of characters shown of such a line: its end, which was written last.
 const MAX_LINE: usize = 200;
 
@@ -77,8 +82,15 @@ impl Screen<'_> {
         // For a panic, the output repeats the message and often adds a long backtrace.
         if !said.is_empty() && finding.kind != FindingKind::Panic {
             writeln!(out, "\n  the program wrote:")?;
-            for line in &said[said.len().saturating_sub(MAX_OUTPUT)..] {
+            let shown = telling(&said);
+            if let Some(line) = omitted(shown.start, "before") {
+                writeln!(out, "    {}", paint.faint(line))?;
+            }
+            for line in &said[shown.clone()] {
                 writeln!(out, "    {}", paint.faint(end_of(line)))?;
+            }
+            if let Some(line) = omitted(said.len() - shown.end, "after") {
+                writeln!(out, "    {}", paint.faint(line))?;
             }
         }
         let mut found = match finding.executions_to_find {
@@ -121,8 +133,19 @@ impl Screen<'_> {
             Some(frame) => {
                 writeln!(out, "\n  in {who}, {} at {}", frame.function, frame.place())?;
                 self.line(out, &finding.stack, sources)?;
+                self.dependency(out, &finding.stack, sources)?;
                 self.callers(out, &finding.stack)
             }
+        }
+    }
+
+    /// If the place is in a dependency: the line of the program that called it.
+    fn dependency(&self, out: &mut String, stack: &Stack, sources: &mut Sources) -> std::fmt::Result {
+        let Some(frame) = stack.caller_of_dependency() else { return Ok(()) };
+        writeln!(out, "  called by {} at {}", frame.function, frame.place())?;
+        match sources.of(frame) {
+            Some((line, text)) => writeln!(out, "    {} {text}", self.paint.faint(format!("{line} |"))),
+            None => Ok(()),
         }
     }
 
@@ -250,18 +273,19 @@ impl Screen<'_> {
             let from = self.who(finding, switch.from);
             let to = self.who(finding, switch.to);
             let op = operation(switch.op, &switch.object);
-            let place = switch.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
+            // The place follows the operation: it belongs to the thread that stops.
+            let place = switch.stack.place().map_or(String::new(), |f| format!(" at {}", f.place()));
             let text = match switch.kind {
-                SwitchKind::Preempt => format!("{from} is preempted before {op}, {to} runs{place}"),
+                SwitchKind::Preempt => format!("{from} is preempted before {op}{place}; {to} runs"),
                 SwitchKind::Free if switch.from == switch.to => {
-                    format!("{from} continues with {op} before the others run{place}")
+                    format!("{from} continues with {op}{place} before the others run")
                 }
-                SwitchKind::Free => format!("{from} stops at {op}, {to} runs next{place}"),
-                SwitchKind::Wake => format!("{from} does {op} and wakes {to}{place}"),
+                SwitchKind::Free => format!("{from} stops at {op}{place}; {to} runs next"),
+                SwitchKind::Wake => format!("{from} does {op}{place} and wakes {to}"),
                 kind @ SwitchKind::Choose(_) => {
-                    format!("{from}: {}{place}", value(kind, switch.options))
+                    format!("{from}{place}: {}", value(kind, switch.options))
                 }
-                kind => format!("{from} at {op}: {}{place}", value(kind, 2)),
+                kind => format!("{from} in {op}{place}: {}", value(kind, 2)),
             };
             writeln!(out, "  {}. {text}", i + 1)?;
             self.line(out, &switch.stack, sources)?;
@@ -286,6 +310,20 @@ fn by_default(finding: &Finding) -> Option<&'static str> {
     );
     (fails && finding.switches.is_empty())
         .then_some("it fails under the default schedule, so most likely also without Heisen")
+}
+
+/// The lines of the program's output that tell most: from the first on that tells of a failure, else the last.
+fn telling(lines: &[&str]) -> Range<usize> {
+    let fails = |line: &&str| FAILURES.iter().any(|word| line.contains(word));
+    match lines.iter().position(fails) {
+        Some(first) => first..lines.len().min(first + MAX_FAILURE),
+        None => lines.len().saturating_sub(MAX_OUTPUT)..lines.len(),
+    }
+}
+
+/// Says how many lines are left out, if there are any.
+fn omitted(lines: usize, side: &str) -> Option<String> {
+    (lines > 0).then(|| format!("… {} {side}", count(lines as u64, "line")))
 }
 
 /// The line, or its end if it is longer than [`MAX_LINE`] characters.
@@ -338,5 +376,25 @@ fn waits(t: &ThreadEnd) -> String {
         Some(holder) => format!("waits: {op}, held by {holder}"),
         None if t.blocked => format!("waits: {op}"),
         None => format!("is about to {op}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_tell_of_a_failure_are_shown() {
+        let quiet: Vec<&str> = vec!["line"; 30];
+        assert_eq!(telling(&quiet), 20..30);
+        assert_eq!(telling(&quiet[..3]), 0..3);
+        let mut gtest = quiet.clone();
+        gtest[5] = "queue_test.cc:12: Failure";
+        gtest[9] = "[  FAILED  ] Queue.Order";
+        assert_eq!(telling(&gtest), 5..25);
+        gtest[2] = "thread 'main' panicked at src/lib.rs:3";
+        assert_eq!(telling(&gtest), 2..22);
+        assert_eq!(omitted(0, "before"), None);
+        assert_eq!(omitted(1, "before").as_deref(), Some("… 1 line before"));
     }
 }

@@ -11,7 +11,14 @@ pub const NASTY: &str = "</script><b title=\"'x'\">&amp; {0} [a](1) %0A ::error:
 
 pub fn stack(function: &str, file: &str, line: u32) -> Stack {
     let (function, file) = (function.to_owned(), Some(file.to_owned()));
-    Stack(vec![Frame { function, file, line: Some(line), own: true, module: String::new() }])
+    Stack(vec![Frame {
+        function,
+        file,
+        line: Some(line),
+        own: true,
+        dependency: false,
+        module: String::new(),
+    }])
 }
 
 fn event(step: u32, thread: u16, op: Op, object: &str, value: Option<u64>, line: u32) -> Compared {

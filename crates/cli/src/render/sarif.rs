@@ -237,8 +237,8 @@ fn switched(switch: &Switch) -> String {
     let Switch { from, to, .. } = switch;
     let op = operation(switch.op, &switch.object);
     match switch.kind {
-        SwitchKind::Preempt => format!("{from} is preempted before {op}, {to} runs"),
-        SwitchKind::Free => format!("{from} stops at {op}, {to} runs next"),
+        SwitchKind::Preempt => format!("{from} is preempted before {op}; {to} runs"),
+        SwitchKind::Free => format!("{from} stops at {op}; {to} runs next"),
         SwitchKind::Wake => format!("{from} does {op} and wakes {to}"),
         kind => format!("{from} at {op}: {}", value(kind, switch.options)),
     }
@@ -332,7 +332,7 @@ mod tests {
             t1,
             [
                 (1, "T1 reads balance = 100"),
-                (2, "T1 is preempted before mem_write(balance), T2 runs"),
+                (2, "T1 is preempted before mem_write(balance); T2 runs"),
                 (4, "T1 writes balance = 120"),
             ]
         );

@@ -1,12 +1,15 @@
 //! Takes close-ups: one execution of a schedule with stacks, names and source lines recorded. A failure that
 //! does not occur again in the close-up is not a finding.
 //!
-//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `messages` finds
-//! the parts of the message that only a close-up can know.
+//! `watcher` examines the execution at its pauses. `describe` finds the names and places, with `namer` for the names of
+//! memory. `moments` runs the execution once more to look at events in libraries and at memory that the end of the
+//! execution cannot name. `messages` finds the parts of the message that only a close-up can know.
 
 mod blocked;
 mod describe;
 mod messages;
+mod moments;
+mod namer;
 mod outside_waits;
 mod race_watch;
 mod watcher;
@@ -31,12 +34,14 @@ use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, 
 use heisen_wire::Wire;
 pub use messages::panic_words;
 use messages::{abort_words, describe_deadlock};
+use moments::{Names, Wanted};
 use race_watch::RaceWatch;
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use watcher::Watcher;
+use watcher::{Target, Watcher};
 
 /// Everything recorded of one execution.
 #[derive(Debug)]
@@ -191,6 +196,9 @@ impl Recorder<'_> {
         let input = outside.then(|| recorded_input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
         let output = zygote.end_output();
+        if !outside {
+            self.complete_moments(job, detail, &mut watcher)?;
+        }
         let race = watcher.race_watch.race;
         let recurred = watcher.recurrence.found;
         let too_long = judge::is_too_long(&run) && recurred.is_none();
@@ -265,6 +273,56 @@ impl Recorder<'_> {
         closeup.access = watcher.access.and_then(|access| access.stack);
         *symbols = watcher.symbols;
         Ok(closeup)
+    }
+}
+
+impl Recorder<'_> {
+    /// Runs the job once more and replaces places in libraries and bare addresses by those that the events show. An
+    /// execution with input from outside cannot be run again.
+    fn complete_moments(&self, job: Job<'_>, detail: Detail, watcher: &mut Watcher) -> Result<()> {
+        let wanted: BTreeMap<u32, Wanted> =
+            watcher.wanted.iter().fold(BTreeMap::new(), |mut all, (number, wanted, _)| {
+                let one = all.entry(*number).or_insert(*wanted);
+                *one = Wanted { place: one.place || wanted.place, name: one.name || wanted.name, ..*one };
+                all
+            });
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let target = (self.runtime, self.program, self.config);
+        let seen = moments::look(target, job, detail, &mut watcher.symbols, &wanted)?;
+        let mut first = None;
+        for (number, _, of) in &watcher.wanted {
+            let stack = seen.get(number).and_then(|seen| seen.stack.as_ref());
+            let frame = stack.and_then(|stack| stack.place()).filter(|frame| frame.is_program());
+            if let Target::Line(index) = of {
+                first.get_or_insert(number.wrapping_sub(*index as u32));
+            }
+            let (Some(stack), Some(frame)) = (stack, frame) else { continue };
+            match *of {
+                Target::Held(thread, held) => watcher.threads[thread].holds[held].place = frame.place(),
+                Target::Step(step) => {
+                    if let Some(step) = watcher.cycle.as_mut().and_then(|cycle| cycle.steps.get_mut(step)) {
+                        step.stack = stack.clone();
+                    }
+                }
+                Target::Line(index) => {
+                    let line = &mut watcher.trace[index];
+                    (line.place, line.function, line.own) = (frame.place(), frame.function.clone(), true);
+                }
+            }
+        }
+        let names = Names::of(&seen);
+        for (index, line) in watcher.trace.iter_mut().enumerate() {
+            let Some(first) = first else { break };
+            // Descriptors and the like are not addresses, whatever their number.
+            if line.object.starts_with("0x")
+                && let Some(name) = names.at(line.event.object, first + index as u32)
+            {
+                line.object = name.to_owned();
+            }
+        }
+        Ok(())
     }
 }
 

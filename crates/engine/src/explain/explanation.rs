@@ -18,6 +18,9 @@ use heisen_trace::explanation::{BugClass, Evidence, Explanation, Moment, NoRetur
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::{Finding, Plan, ThreadId};
 
+/// How many further close-ups are taken for places.
+const MAX_FURTHER: usize = 2;
+
 /// Why the execution of this plan fails, if that can be said.
 pub fn explain(
     recorder: &Recorder<'_>,
@@ -167,7 +170,8 @@ fn no_return(
 }
 
 /// Accesses in a library of the language, such as those of atomics in Rust, get the place of their caller in the
-/// program. The log has only the innermost place, so each takes a further close-up.
+/// program. A close-up of a long execution may lack some of these places, so each takes a further close-up, of which
+/// there are at most [`MAX_FURTHER`].
 fn places_of_callers(
     recorder: &Recorder<'_>,
     symbols: &mut Symbols,
@@ -176,13 +180,15 @@ fn places_of_callers(
     story: &mut [Moment],
 ) -> Result<()> {
     let recorder = Recorder { trace: false, accesses: false, ..*recorder };
+    let mut left = MAX_FURTHER;
     for moment in story {
         let same = |event: &&Observed| event.moment == *moment;
         let Some(at) = failing.observed.iter().position(|event| same(&event)) else { continue };
         let event = &failing.observed[at];
-        if event.own || !moment.is_access() {
+        if event.own || !moment.is_access() || left == 0 {
             continue;
         }
+        left -= 1;
         let name = (event.moment.thread, event.address, event.pc);
         let earlier = failing.observed[..=at].iter();
         let nth =
@@ -190,7 +196,8 @@ fn places_of_callers(
         let (thread, address, pc) = name;
         let access = WatchedAccess { address, pc, thread, nth, stack: None };
         let closeup = recorder.record_with(symbols, Job::Plan(plan), None, Some(access))?;
-        if let Some(frame) = closeup.access.as_ref().and_then(|stack| stack.place()).filter(|frame| frame.own)
+        if let Some(frame) =
+            closeup.access.as_ref().and_then(|stack| stack.place()).filter(|frame| frame.is_program())
         {
             moment.place = frame.place();
         }

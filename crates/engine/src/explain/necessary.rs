@@ -215,9 +215,12 @@ pub(crate) fn necessary(failing: &Log, failing_too: &[Log], passing: &[Log], hin
         smallest(&ranked, all)
     };
     // An operation that is absent is mostly so because another order is reversed. So that an order does not hold counts
-    // only where none is reversed, or if there is no small set otherwise.
+    // only where none is reversed. The other set is better if it has fewer operations that the failure prevented: some of
+    // them the failing execution would not have done anyway.
     let unexplained = all & !candidates.iter().fold(0, |bits, (_, reversed)| bits | reversed);
-    let orders = Some(solve(unexplained)).filter(|orders| !orders.is_empty()).unwrap_or_else(|| solve(all));
+    let sets = [solve(unexplained), solve(all)].into_iter().filter(|orders| !orders.is_empty());
+    let prevented = |orders: &Vec<Order>| orders.iter().filter(|order| order.pending).count();
+    let orders = sets.min_by_key(prevented).unwrap_or_default();
     let holds_all = |log: &&Log| orders.iter().all(|order| order.holds(log));
     Necessary { failing: 1 + failing_too.iter().filter(holds_all).count(), passing: passing.len(), orders }
 }

@@ -137,6 +137,7 @@ mod tests {
             file: Some(file.into()),
             line: Some(1),
             own: true,
+            dependency: false,
             module: module.into(),
         };
         let access = |stack| Access {

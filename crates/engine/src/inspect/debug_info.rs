@@ -1,10 +1,14 @@
 //! Reads source lines and inlined functions from the debug information of a file. [`super::variables`] reads
 //! the variables.
 
+use super::dwarf_unit::EntryRef;
 use super::dwarf_unit::Slice;
 use super::elf::{Elf, Source, section};
+use super::names::globals::{GlobalVariable, globals};
+use super::names::local_variables::{Scope, scope};
 use super::qualified_name::qualified;
 use super::symbols::is_mangled;
+use super::types::{Pointer, Types};
 use super::variables::Variables;
 use addr2line::{Context, Frame, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Dwarf, DwarfSections, EndianArcSlice, EndianSlice, LittleEndian, Reader, Section};
@@ -39,7 +43,14 @@ pub struct DebugInfo {
     /// Full names of functions, by unit and entry. They are cached because each name needs a walk through the
     /// unit.
     full_names: RefCell<HashMap<FunctionKey, Option<String>>>,
+    /// The local variables at code addresses.
+    scopes: RefCell<HashMap<u64, Option<Arc<Scope>>>>,
+    pointers: RefCell<PointerCache>,
+    globals: OnceCell<Vec<GlobalVariable>>,
 }
+
+/// The pointers that values of a type hold.
+type PointerCache = HashMap<EntryRef, Arc<Vec<Pointer>>>;
 
 impl DebugInfo {
     /// Reads the debug sections of a file. Returns `None` if the file has no debug information.
@@ -52,6 +63,9 @@ impl DebugInfo {
             lines: OnceCell::new(),
             variables: OnceCell::new(),
             full_names: RefCell::default(),
+            scopes: RefCell::default(),
+            pointers: RefCell::default(),
+            globals: OnceCell::new(),
         })
     }
 
@@ -106,6 +120,46 @@ impl DebugInfo {
             names.entry(key).or_insert_with(|| qualified(unit, entry)).clone()
         };
         full().or(Some(name))
+    }
+
+    /// The local variables of the function at a code address. `None` if the function is not in this file's own debug
+    /// information.
+    pub fn scope<'d>(
+        &self,
+        address: u64,
+        dwarf: &Dwarf<Slice<'d>>,
+        types: &Types<'_, 'd>,
+    ) -> Option<Arc<Scope>> {
+        if let Some(known) = self.scopes.borrow().get(&address) {
+            return known.clone();
+        }
+        let find = || {
+            let lines =
+                self.lines.get_or_init(|| Context::from_dwarf(share(&self.sections)).ok()).as_ref()?;
+            let mut frames = with_split(lines.find_frames(address)).ok()?;
+            let mut outermost = None;
+            while let Ok(Some(frame)) = frames.next() {
+                outermost = frame.dw_die_offset;
+            }
+            let unit = with_split(lines.find_dwarf_and_unit(address))?;
+            let offset = unit.header.debug_info_offset().filter(|_| unit.dwo_id.is_none())?;
+            let function = EntryRef { unit: types.number_of(offset)?, entry: outermost? };
+            scope(dwarf, types, function, address).map(Arc::new)
+        };
+        let found = find();
+        self.scopes.borrow_mut().insert(address, found.clone());
+        found
+    }
+
+    /// The pointers that a value of this type holds.
+    pub fn pointers(&self, types: &Types<'_, '_>, type_: EntryRef) -> Arc<Vec<Pointer>> {
+        let mut all = self.pointers.borrow_mut();
+        all.entry(type_).or_insert_with(|| Arc::new(types.pointers(type_))).clone()
+    }
+
+    /// The global variables of the program that hold pointers.
+    pub fn globals(&self, types: &Types<'_, '_>, variables: &Variables) -> &[GlobalVariable] {
+        self.globals.get_or_init(|| globals(types, variables, |type_| self.pointers(types, type_)))
     }
 
     /// Calls `look` with all variables of the file.

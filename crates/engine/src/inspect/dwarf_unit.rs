@@ -7,7 +7,7 @@ use std::ops::Range;
 pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// An entry of the debug information: the index of its unit and its offset in that unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EntryRef {
     /// Index into the units of the file.
     pub unit: usize,

@@ -88,6 +88,13 @@ pub fn segments(elf: &Elf<'_>) -> Vec<Segment> {
         .collect()
 }
 
+/// The size of the file's thread-local memory, rounded up as the loader does it. `None` if it has none.
+pub fn tls_size(elf: &Elf<'_>) -> Option<u64> {
+    let segment = elf.elf_program_headers().iter().find(|s| s.p_type(LittleEndian) == elf::PT_TLS)?;
+    let align = segment.p_align(LittleEndian).max(1);
+    segment.p_memsz(LittleEndian).checked_next_multiple_of(align)
+}
+
 /// The executable segments: address before loading, and bytes.
 pub fn code(elf: &Elf<'_>) -> Vec<(u64, Vec<u8>)> {
     let loaded = elf.elf_program_headers().iter().filter(|s| s.p_type(LittleEndian) == elf::PT_LOAD);

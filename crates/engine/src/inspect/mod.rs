@@ -14,6 +14,7 @@ pub(crate) mod maps;
 pub(crate) mod memory;
 mod module;
 mod name_lookup;
+pub(crate) mod names;
 mod origin;
 mod place;
 mod qualified_name;
@@ -300,6 +301,21 @@ impl View<'_> {
 
     /// The stack of a thread whose registers and memory were read earlier.
     pub(crate) fn stack_in(&mut self, registers: Registers, mut memory: StackMemory) -> Stack {
+        let mut frames = Vec::new();
+        for (call, _) in self.unwound(registers, &mut memory) {
+            if !self.is_hidden(call) {
+                frames.extend(self.frame_at(call, false));
+            }
+            if frames.len() >= LONGEST {
+                break;
+            }
+        }
+        frames.truncate(LONGEST);
+        Stack(frames)
+    }
+
+    /// The frames of a thread, innermost first: the address of the instruction or call, and the registers.
+    fn unwound(&self, registers: Registers, memory: &mut StackMemory) -> Vec<(u64, Cpu)> {
         let mut cpu = Cpu::new(registers);
         // Only the innermost frame, and a frame that a signal interrupted, point to their next instruction.
         // All others point behind a call, which may be the last instruction of a function or line.
@@ -316,23 +332,15 @@ impl View<'_> {
             if depth > 0 && !self.is_code(call) {
                 break;
             }
-            if !self.is_hidden(call) {
-                frames.extend(self.frame_at(call, false));
-            }
-            if frames.len() >= LONGEST {
-                break;
-            }
-            after_call = match self.step(&mut cpu, call, &mut memory) {
+            frames.push((call, cpu.clone()));
+            after_call = match self.step(&mut cpu, call, memory) {
                 Step::Caller => true,
                 Step::Interrupted => false,
-                Step::Unknown if unwind::guess(&mut cpu, depth == 0, |pc| self.is_code(pc), &mut memory) => {
-                    true
-                }
+                Step::Unknown if unwind::guess(&mut cpu, depth == 0, |pc| self.is_code(pc), memory) => true,
                 Step::Unknown | Step::End => break,
             };
         }
-        frames.truncate(LONGEST);
-        Stack(frames)
+        frames
     }
 
     fn step(&self, cpu: &mut Cpu, pc: u64, memory: &mut StackMemory) -> Step {
@@ -371,7 +379,8 @@ impl View<'_> {
                 .map_or_else(|| format!("{}+{address:#x}", module.name), |name| self.symbols.demangled(name));
             let (file, shown) = spot.file.map(|file| self.symbols.paths(file)).unzip();
             let own = place::is_own(file.as_deref(), &function, module.system, image.main);
-            Frame { function, file: shown, line: spot.line, own, module: module.name.clone() }
+            let dependency = place::is_dependency(file.as_deref(), module.system);
+            Frame { function, file: shown, line: spot.line, own, dependency, module: module.name.clone() }
         };
         spots.into_iter().map(frame).collect()
     }
@@ -466,7 +475,7 @@ impl View<'_> {
     /// The global or static variable that holds this address, with the path to the address inside it
     /// (`forks[1]`, `queue.slots[3].lock`). Without debug information for the path it is `name+0x28`. `None`
     /// for addresses on the heap or on a stack.
-    pub fn object_name(&mut self, address: u64) -> Option<String> {
+    pub fn object_name(&self, address: u64) -> Option<String> {
         let image = self.image(address)?;
         let module = self.module(image)?;
         let address = address.wrapping_sub(image.bias);

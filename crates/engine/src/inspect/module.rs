@@ -85,6 +85,11 @@ impl Module {
         self.source.with(elf::code).unwrap_or_default()
     }
 
+    /// See [`elf::tls_size`].
+    pub fn tls_size(&self) -> Option<u64> {
+        self.source.with(elf::tls_size).flatten()
+    }
+
     /// See [`elf::imports`].
     pub fn imports(&self, names: &[&str]) -> Vec<(usize, u64)> {
         self.source.with(|elf| elf::imports(elf, names)).unwrap_or_default()

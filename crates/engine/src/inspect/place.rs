@@ -22,6 +22,13 @@ const SYSTEM: [&str; 11] = [
 const RUST: [&str; 5] =
     ["/rustlib/", "/rust/deps/", "/registry/src/", "/git/checkouts/", "/.rustup/toolchains/"];
 
+/// Parts of the paths of crates that cargo has downloaded.
+const DEPENDENCIES: [&str; 2] = ["/registry/src/", "/git/checkouts/"];
+
+/// Crates that a reader knows as well as the standard library: their inside says nothing about the program.
+const KNOWN_CRATES: [&str; 7] =
+    ["parking_lot", "parking_lot_core", "lock_api", "once_cell", "lazy_static", "spin", "libc"];
+
 /// Prefixes of names in Rust's standard library, after any `<`, `&` and similar.
 const RUST_LIBRARY: [&str; 7] =
     ["std::", "core::", "alloc::", "__rust", "rust_begin_unwind", "rust_panic", "rust_eh_personality"];
@@ -64,6 +71,18 @@ pub fn is_own(file: Option<&str>, function: &str, system: bool, main: bool) -> b
             main && !library.any(|prefix| name.starts_with(prefix)) && !STARTUP.contains(&name)
         }
     }
+}
+
+/// Whether code belongs to a dependency of the program: a crate that cargo has downloaded.
+pub fn is_dependency(file: Option<&str>, system: bool) -> bool {
+    let in_crate = |file: &str| {
+        let after = DEPENDENCIES.iter().find_map(|part| file.split_once(part))?.1;
+        // The directory of a registry, then `name-version`.
+        let name = after.split('/').nth(1).unwrap_or_default();
+        let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
+        Some(!KNOWN_CRATES.contains(&name))
+    };
+    !system && file.and_then(in_crate).unwrap_or(false)
 }
 
 /// The directories relative to which paths are shown: the current one, with and without symbolic links,
@@ -121,6 +140,17 @@ mod tests {
         // A system library that was built elsewhere, and a library of the program.
         assert!(!is_own(Some("/build/glibc-2.36/nptl/x.c"), "f", true, false));
         assert!(is_own(Some("/home/me/lib.c"), "f", false, false));
+    }
+
+    #[test]
+    fn dependencies_are_crates_from_elsewhere() {
+        let of = |file| is_dependency(Some(file), false);
+        assert!(of("/home/me/.cargo/registry/src/index-1/crossbeam-queue-0.3.1/src/array_queue.rs"));
+        assert!(of("/home/me/.cargo/git/checkouts/dep-12/34/src/lib.rs"));
+        assert!(!of("/home/me/.cargo/registry/src/index-1/parking_lot-0.12.1/src/mutex.rs"));
+        assert!(!of("/rustc/59807616e/library/std/src/sync/mutex.rs"));
+        assert!(!of("src/main.rs"));
+        assert!(!is_dependency(None, false));
     }
 
     #[test]

@@ -27,6 +27,25 @@ pub struct Types<'t, 'd> {
     left: Cell<u32>,
 }
 
+/// How many pointers of one type are followed.
+const MAX_POINTERS: usize = 64;
+
+/// How many elements of an array are searched for pointers.
+const MAX_ELEMENTS: u64 = 16;
+
+/// A pointer inside a value.
+#[derive(Debug)]
+pub struct Pointer {
+    /// Its offset in the value.
+    pub offset: u64,
+    /// The path to it, such as `.slots[3].next`.
+    pub path: String,
+    /// The type that it points to.
+    pub target: EntryRef,
+    /// Whether it is a reference of C++.
+    pub reference: bool,
+}
+
 /// A part of a struct, class or union.
 struct Member {
     /// `None` for members without a name: base classes and unnamed structs.
@@ -41,7 +60,8 @@ impl<'t, 'd> Types<'t, 'd> {
         Types { dwarf, infos, units: RefCell::new(HashMap::new()), left: Cell::new(0) }
     }
 
-    fn unit(&self, number: usize) -> Option<Rc<Unit<Slice<'d>>>> {
+    /// A unit, by its number.
+    pub fn unit(&self, number: usize) -> Option<Rc<Unit<Slice<'d>>>> {
         if let Some(unit) = self.units.borrow().get(&number) {
             return Some(unit.clone());
         }
@@ -49,6 +69,11 @@ impl<'t, 'd> Types<'t, 'd> {
         let unit = Rc::new(self.dwarf.unit(header).ok()?);
         self.units.borrow_mut().insert(number, unit.clone());
         Some(unit)
+    }
+
+    /// The number of the unit that begins at an offset.
+    pub fn number_of(&self, offset: gimli::DebugInfoOffset) -> Option<usize> {
+        self.infos.binary_search_by_key(&offset.0, |info| info.offset.0).ok()
     }
 
     fn entry(&self, place: EntryRef) -> Option<Entry<'d>> {
@@ -100,6 +125,21 @@ impl<'t, 'd> Types<'t, 'd> {
             }
             qualified(self.unit(place.unit)?.unit_ref(self.dwarf), place.entry)
         })
+    }
+
+    /// The name of a variable without scopes.
+    pub fn plain_name(&self, variable: EntryRef) -> Option<String> {
+        self.with_origins(variable, |place, entry| self.text(place.unit, entry, gimli::DW_AT_name))
+    }
+
+    /// Whether a unit is written in Rust.
+    pub fn is_rust(&self, unit: usize) -> bool {
+        let language = || {
+            let unit = self.unit(unit)?;
+            let mut entries = unit.entries();
+            entries.next_dfs().ok()??.attr_value(gimli::DW_AT_language)
+        };
+        matches!(language(), Some(AttributeValue::Language(gimli::DW_LANG_Rust)))
     }
 
     /// The type of a variable.
@@ -210,6 +250,94 @@ impl<'t, 'd> Types<'t, 'd> {
         out
     }
 
+    /// All pointers that a value of this type holds, with the paths to them. Of arrays only the first elements count.
+    pub fn pointers(&self, type_: EntryRef) -> Vec<Pointer> {
+        self.left.set(MOST);
+        let mut out = Vec::new();
+        self.collect_pointers(type_, 0, String::new(), &mut out, DEEPEST);
+        out
+    }
+
+    fn collect_pointers(
+        &self,
+        type_: EntryRef,
+        offset: u64,
+        path: String,
+        out: &mut Vec<Pointer>,
+        depth: usize,
+    ) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        self.left.set(self.left.get().checked_sub(1)?);
+        if out.len() >= MAX_POINTERS {
+            return None;
+        }
+        let type_ = self.bare(type_)?;
+        let entry = self.entry(type_)?;
+        match entry.tag() {
+            gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_reference_type
+            | gimli::DW_TAG_rvalue_reference_type => {
+                let target = self.bare(self.target(type_.unit, &entry, gimli::DW_AT_type)?)?;
+                let reference = entry.tag() != gimli::DW_TAG_pointer_type;
+                out.push(Pointer { offset, path, target, reference });
+            }
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
+                let name = self.text(type_.unit, &entry, gimli::DW_AT_name).unwrap_or_default();
+                // Fat pointers of Rust are structs outside of all namespaces.
+                let hidden = self.in_library(type_) || name.starts_with(['&', '*']);
+                let before = out.len();
+                for member in self.members(type_, depth) {
+                    let path = match &member.name {
+                        Some(name) if !hidden => format!("{path}.{name}"),
+                        _ => path.clone(),
+                    };
+                    self.collect_pointers(member.type_, offset + member.offset, path, out, depth);
+                }
+                // A `Vec` holds a pointer to bytes; only its parameter says what they are.
+                if hidden && name.starts_with("Vec<") {
+                    let element = self.parameter(type_, "T").and_then(|element| self.bare(element));
+                    for pointer in &mut out[before..] {
+                        pointer.target = element.unwrap_or(pointer.target);
+                    }
+                }
+            }
+            gimli::DW_TAG_array_type => {
+                let element = self.target(type_.unit, &entry, gimli::DW_AT_type)?;
+                let size = self.size(element)?;
+                let count = self.size(type_)? / size.max(1);
+                for index in 0..count.min(MAX_ELEMENTS) {
+                    let path = format!("{path}[{index}]");
+                    self.collect_pointers(element, offset + index * size, path, out, depth)?;
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The type that a generic type has for a parameter.
+    fn parameter(&self, type_: EntryRef, name: &str) -> Option<EntryRef> {
+        let is_it = |child: &&Entry<'d>| {
+            child.tag() == gimli::DW_TAG_template_type_parameter
+                && self.text(type_.unit, child, gimli::DW_AT_name).as_deref() == Some(name)
+        };
+        let children = self.children(type_);
+        self.target(type_.unit, children.iter().find(is_it)?, gimli::DW_AT_type)
+    }
+
+    /// The reference counts of Rust's `Arc` and `Rc`, which lie beside the data. `None` for other offsets and types.
+    pub fn counts(&self, type_: EntryRef, offset: u64) -> Option<String> {
+        let entry = self.entry(type_)?;
+        let name = self.text(type_.unit, &entry, gimli::DW_AT_name)?;
+        if !self.in_library(type_) || !["ArcInner<", "RcInner<", "RcBox<"].iter().any(|n| name.starts_with(n))
+        {
+            return None;
+        }
+        let members = self.members(type_, 1);
+        let member = members.into_iter().find(|m| m.offset == offset)?.name?;
+        matches!(member.as_str(), "strong" | "weak").then(|| format!(".{member}"))
+    }
+
     /// The path to an offset in a type; empty for a type whose parts are not shown, such as a lock.
     pub fn path(&self, type_: EntryRef, offset: u64) -> String {
         self.left.set(MOST);
@@ -300,7 +428,8 @@ impl<'t, 'd> Types<'t, 'd> {
         }
     }
 
-    fn in_library(&self, type_: EntryRef) -> bool {
+    /// Whether an entry lies in a namespace of a library.
+    pub fn in_library(&self, type_: EntryRef) -> bool {
         self.infos.get(type_.unit).is_some_and(|info| info.library.iter().any(|r| r.contains(&type_.entry.0)))
     }
 
@@ -341,7 +470,8 @@ impl<'t, 'd> Types<'t, 'd> {
             Some(number) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
                 number.to_owned()
             }
-            _ => name,
+            // What a closure of Rust borrows.
+            _ => name.strip_prefix("_ref__").map(str::to_owned).unwrap_or(name),
         });
         Some(Member { name, offset, type_: self.target(unit, entry, gimli::DW_AT_type)? })
     }

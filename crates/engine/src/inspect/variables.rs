@@ -43,6 +43,8 @@ struct Variable {
 pub struct Variables {
     units: Vec<UnitInfo>,
     list: Vec<Variable>,
+    /// Thread-local variables, by their offset in the file's thread-local memory.
+    thread_locals: Vec<Variable>,
 }
 
 impl Variables {
@@ -64,6 +66,7 @@ impl Variables {
         }
         // The sort is stable: of two entries for one variable the first wins.
         out.list.sort_by_key(|variable| variable.address);
+        out.thread_locals.sort_by_key(|variable| variable.address);
         out
     }
 
@@ -77,27 +80,40 @@ impl Variables {
         self.list.iter().map(|variable| (variable.address, variable.place, variable.name.as_str()))
     }
 
+    /// The thread-local variable that holds an offset, with the path to the offset inside it.
+    pub fn thread_local(&self, types: &Types<'_, '_>, offset: u64) -> Option<String> {
+        let name = find(&self.thread_locals, types, offset, None)?;
+        // What Rust's macro `thread_local!` puts around the variable.
+        let (name, rest) = name.split_once("::{constant#0}").unwrap_or((&name, ""));
+        let rest = rest.find(['.', '[']).map_or("", |at| &rest[at..]);
+        Some(format!("{name}{rest}"))
+    }
+
     /// The variable that holds an address, with the path to the address inside it.
     pub fn describe(&self, dwarf: &Dwarf<Slice<'_>>, address: u64, size: Option<u64>) -> Option<String> {
-        let types = Types::new(dwarf, &self.units);
-        let end = self.list.partition_point(|v| v.address <= address);
-        self.list[..end].iter().rev().take(OVERLAP).find_map(|variable| {
-            let offset = address - variable.address;
-            let type_ = types.type_of(variable.place);
-            let size = type_.and_then(|t| types.size(t)).or(size)?;
-            if offset >= size {
-                return None;
-            }
-            let inside = type_.map_or_else(String::new, |t| types.path(t, offset));
-            // A definition apart from its declaration is named by the declaration, possibly in another unit.
-            let name = if variable.name.is_empty() {
-                types.declared_name(variable.place)?
-            } else {
-                variable.name.clone()
-            };
-            Some(demangle(&name) + &inside)
-        })
+        find(&self.list, &Types::new(dwarf, &self.units), address, size)
     }
+}
+
+/// The variable of a sorted list that holds an address, with the path to the address inside it.
+fn find(list: &[Variable], types: &Types<'_, '_>, address: u64, size: Option<u64>) -> Option<String> {
+    let end = list.partition_point(|v| v.address <= address);
+    list[..end].iter().rev().take(OVERLAP).find_map(|variable| {
+        let offset = address - variable.address;
+        let type_ = types.type_of(variable.place);
+        let size = type_.and_then(|t| types.size(t)).or(size)?;
+        if offset >= size {
+            return None;
+        }
+        let inside = type_.map_or_else(String::new, |t| types.path(t, offset));
+        // A definition apart from its declaration is named by the declaration, possibly in another unit.
+        let name = if variable.name.is_empty() {
+            types.declared_name(variable.place)?
+        } else {
+            variable.name.clone()
+        };
+        Some(demangle(&name) + &inside)
+    })
 }
 
 /// The walk through one unit.
@@ -162,7 +178,13 @@ impl<'d> Walk<'_, 'd> {
     }
 
     fn variable(&mut self, entry: UnitOffset, attributes: &[Attribute<Slice<'d>>]) {
-        let Some(address) = self.address(attributes) else { return };
+        let (address, is_local) = match self.address(attributes) {
+            Some(address) => (address, false),
+            None => match self.thread_local_offset(attributes) {
+                Some(offset) => (offset, true),
+                None => return,
+            },
+        };
         let linkage = self.name(gimli::DW_AT_linkage_name, attributes);
         let name = self.name(gimli::DW_AT_name, attributes);
         let name = if is_mangled(&linkage) || name.is_empty() {
@@ -172,13 +194,28 @@ impl<'d> Walk<'_, 'd> {
             path.push_str(&name);
             path
         };
-        self.out.list.push(Variable { address, place: EntryRef { unit: self.number, entry }, name });
+        let list = if is_local { &mut self.out.thread_locals } else { &mut self.out.list };
+        list.push(Variable { address, place: EntryRef { unit: self.number, entry }, name });
     }
 
     fn name(&self, which: gimli::DwAt, attributes: &[Attribute<Slice<'d>>]) -> String {
         let attribute = attributes.iter().find(|a| a.name() == which);
         let text = attribute.and_then(|a| self.unit.attr_string(a.value()).ok());
         text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
+    }
+
+    /// The offset of a variable in thread-local memory, if it lies there.
+    fn thread_local_offset(&self, attributes: &[Attribute<Slice<'d>>]) -> Option<u64> {
+        let location = attributes.iter().find(|a| a.name() == gimli::DW_AT_location)?;
+        let AttributeValue::Exprloc(expression) = location.value() else { return None };
+        let mut operations = expression.operations(self.unit.encoding());
+        let offset = match operations.next().ok()?? {
+            Operation::UnsignedConstant { value } => value,
+            Operation::SignedConstant { value } => u64::try_from(value).ok()?,
+            Operation::ConstantIndex { index } => self.unit.address(index).ok()?,
+            _ => return None,
+        };
+        matches!(operations.next().ok()??, Operation::TLS).then_some(offset)
     }
 
     /// The address of a variable, if it is fixed.

@@ -508,28 +508,35 @@ pub fn report_of(wire: &Wire) -> &Report {
     &wire.slots[wire.slot.load(SeqCst) as usize % MAX_SLOTS].report
 }
 
+fn read_event([head, object, pc, value]: &heisen_wire::Event) -> Option<Event> {
+    let word = head.load(Relaxed);
+    let (step, thread, op) = heisen_wire::unpack_event(word);
+    Some(Event {
+        step,
+        thread: ThreadId(thread),
+        op: Op::from_code(op)?,
+        ok: word & heisen_wire::EVENT_FAILED == 0,
+        object: object.load(Relaxed),
+        pc: pc.load(Relaxed),
+        access: (word & heisen_wire::EVENT_ACCESS != 0).then(|| MemoryAccess {
+            size: 1 << (word >> heisen_wire::EVENT_SIZE & 3),
+            value: value.load(Relaxed),
+        }),
+    })
+}
+
+/// The event that was logged last.
+pub(crate) fn read_last_event(wire: &Wire) -> Option<Event> {
+    let index = (report_of(wire).events.load(Relaxed) as usize).checked_sub(1)?;
+    read_event(&wire.events[index % MAX_EVENTS])
+}
+
 /// The events that an execution with [`Detail::All`] has logged so far.
 pub fn read_events(wire: &Wire) -> Vec<Event> {
     let logged = report_of(wire).events.load(Relaxed) as usize;
-    let read = |[head, object, pc, value]: &heisen_wire::Event| {
-        let word = head.load(Relaxed);
-        let (step, thread, op) = heisen_wire::unpack_event(word);
-        Some(Event {
-            step,
-            thread: ThreadId(thread),
-            op: Op::from_code(op)?,
-            ok: word & heisen_wire::EVENT_FAILED == 0,
-            object: object.load(Relaxed),
-            pc: pc.load(Relaxed),
-            access: (word & heisen_wire::EVENT_ACCESS != 0).then(|| MemoryAccess {
-                size: 1 << (word >> heisen_wire::EVENT_SIZE & 3),
-                value: value.load(Relaxed),
-            }),
-        })
-    };
     // The log is a ring buffer: if there were more events than fit, only the last remain.
     (logged.saturating_sub(MAX_EVENTS)..logged)
-        .filter_map(|index| read(&wire.events[index % MAX_EVENTS]))
+        .filter_map(|index| read_event(&wire.events[index % MAX_EVENTS]))
         .collect()
 }
 

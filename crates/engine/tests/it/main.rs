@@ -8,6 +8,7 @@ mod explained;
 mod limits;
 mod long;
 mod memory;
+mod names;
 mod patch;
 mod predicted;
 mod races;

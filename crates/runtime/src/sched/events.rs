@@ -26,6 +26,7 @@ fn log_event(op: Op, object: usize, pc: usize) {
     }
     if wire_log::logs_events() {
         mention(S.current.get(), op, object, pc);
+        pause::at_event(object);
     }
 }
 

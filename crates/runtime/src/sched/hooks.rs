@@ -56,6 +56,8 @@ hooks! {
     acquire(object: usize) = ();
     /// The running thread releases an object, for the race check.
     release(object: usize) = ();
+    /// Tells the engine, for a stop, in which block of the heap an address lies.
+    tell_block(address: usize) = ();
     /// Memory gets a new use: it is the stack of a new thread.
     renew_memory(at: usize, size: usize) = ();
 

@@ -1,7 +1,7 @@
 //! Pauses: where an execution stops for the engine or a debugger, at its end or at a misuse.
 
 use super::plan::diverge;
-use super::{NONE, S, debugger, dependence, me, needs, thread, threads};
+use super::{NONE, S, debugger, dependence, hooks, me, needs, thread, threads};
 use crate::platform::glibc::kernel_id;
 use crate::platform::{registers, sys};
 use crate::wire_log;
@@ -23,6 +23,24 @@ pub fn stop_at(reason: u32) {
     if stops() {
         wire_log::settle();
         pause(reason);
+    }
+}
+
+/// An event with this object was logged: stops if the engine wants to see the running thread there.
+pub fn at_event(object: usize) {
+    let wire = wire();
+    let count = wire.stops_count.load(Relaxed).min(wire.stops_at.len() as u32);
+    let logged = slot().report.events.load(Relaxed);
+    let mut next = wire.stops_next.load(Relaxed);
+    // An event that another thread caused is not a place to stop.
+    while next < count && wire.stops_at[next as usize].load(Relaxed) < logged {
+        next += 1;
+    }
+    let here = next < count && wire.stops_at[next as usize].load(Relaxed) == logged;
+    wire.stops_next.store(next + u32::from(here), Relaxed);
+    if here {
+        hooks::tell_block(object);
+        stop_at(stop::EVENT);
     }
 }
 

@@ -87,6 +87,7 @@ fn plug_in() {
     unit_mode::plug_in();
     order::plug_in();
     shadow::plug_in();
+    HOOKS.tell_block.set(heap::tell_block);
     descriptors::plug_in();
     in_process::plug_in();
     signal::plug_in();

@@ -3,6 +3,7 @@
 
 use super::TraceLine;
 use super::blocked::{holders, is_sleep, missed_wakeup, takes};
+use super::namer::Namer;
 use crate::explain::cycle;
 use crate::inspect::{Registers, View};
 use crate::process::slots::{Event, report_of};
@@ -58,7 +59,25 @@ pub(super) fn path_of(wire: &Wire, number: usize) -> String {
 }
 
 /// The name of an operation's object: a variable, a thread, or an address.
-pub(super) fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String {
+pub(super) fn object_name(
+    view: &mut View<'_>,
+    wire: &Wire,
+    namer: &mut Namer,
+    op: Op,
+    object: u64,
+) -> String {
+    let memory = |view: &mut View<'_>| namer.name(view, wire, object);
+    name_with(view, wire, op, object, memory)
+}
+
+/// The name of an operation's object. `memory` names an object in memory.
+fn name_with(
+    view: &mut View<'_>,
+    wire: &Wire,
+    op: Op,
+    object: u64,
+    memory: impl FnOnce(&mut View<'_>) -> String,
+) -> String {
     if object == 0 || op == Op::Assert {
         return String::new();
     }
@@ -78,7 +97,7 @@ pub(super) fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64)
             Some(id) => id.to_string(),
             None => format!("{object:#x}"),
         },
-        _ => view.object_name(object).unwrap_or_else(|| format!("{object:#x}")),
+        _ => memory(view),
     }
 }
 
@@ -92,6 +111,7 @@ fn thread_of_handle(wire: &Wire, handle: u64) -> Option<ThreadId> {
 pub(super) fn describe_thread(
     view: &mut View<'_>,
     wire: &Wire,
+    namer: &mut Namer,
     number: usize,
     stack: Stack,
     events: &[Event],
@@ -103,12 +123,12 @@ pub(super) fn describe_thread(
     ThreadEnd {
         thread: id,
         op,
-        object: object_name(view, wire, op, object),
+        object: object_name(view, wire, namer, op, object),
         holder: None,
         holder_ended: false,
         missed_wakeup: is_sleep(op) && missed_wakeup(events, id, object),
         blocked: t.state.load(Relaxed) == state::BLOCKED,
-        holds: held_by(view, wire, id, events),
+        holds: held_by(view, wire, namer, id, events).into_iter().map(|lock| lock.held).collect(),
         stack,
     }
 }
@@ -135,14 +155,29 @@ fn holder_of(view: &View<'_>, mutex: u64) -> Option<ThreadId> {
     u16::try_from(number).ok().map(ThreadId)
 }
 
+/// A lock that a thread holds, with the event by which it took the lock.
+pub(crate) struct HeldSince {
+    pub(crate) held: Held,
+    /// The index of the event.
+    pub(crate) event: usize,
+    /// Whether the place is in the program's own code.
+    pub(crate) own: bool,
+}
+
 /// The locks that a thread holds, by the log.
-pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events: &[Event]) -> Vec<Held> {
-    let mut held: Vec<(u64, u64)> = Vec::new();
-    for event in events.iter().filter(|e| e.thread == thread && e.ok) {
+pub(super) fn held_by(
+    view: &mut View<'_>,
+    wire: &Wire,
+    namer: &mut Namer,
+    thread: ThreadId,
+    events: &[Event],
+) -> Vec<HeldSince> {
+    let mut held: Vec<usize> = Vec::new();
+    for (index, event) in events.iter().enumerate().filter(|(_, e)| e.thread == thread && e.ok) {
         match takes(event) {
-            Some(true) => held.push((event.object, event.pc)),
+            Some(true) => held.push(index),
             Some(false) => {
-                if let Some(at) = held.iter().rposition(|(object, _)| *object == event.object) {
+                if let Some(at) = held.iter().rposition(|&taken| events[taken].object == event.object) {
                     held.remove(at);
                 }
             }
@@ -150,16 +185,25 @@ pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events
         }
     }
     // A thread that waits for a lock has no event for it yet: the event is logged when it gets the lock.
-    let describe = |(object, pc): (u64, u64)| Held {
-        object: object_name(view, wire, Op::Lock, object),
-        place: Stack(view.frame_at(pc, true)).place().map_or(String::new(), |f| f.place()),
+    let describe = |index: usize| {
+        let stack = Stack(view.frame_at(events[index].pc, true));
+        let frame = stack.place();
+        let object = object_name(view, wire, namer, Op::Lock, events[index].object);
+        let held = Held { object, place: frame.map_or(String::new(), |f| f.place()) };
+        HeldSince { held, event: index, own: frame.is_some_and(|f| f.own) }
     };
     held.into_iter().map(describe).collect()
 }
 
-pub(super) fn describe_events(view: &mut View<'_>, wire: &Wire, events: Vec<Event>) -> Vec<TraceLine> {
+/// All events with their names and places, as far as the end of the execution shows them, and which of them use memory
+/// that has no name of its own.
+pub(super) fn describe_events(
+    view: &mut View<'_>,
+    wire: &Wire,
+    events: Vec<Event>,
+) -> (Vec<TraceLine>, Vec<bool>) {
     let mut places: HashMap<u64, (String, String, bool)> = HashMap::new();
-    let mut objects: HashMap<(u64, Op), String> = HashMap::new();
+    let mut objects: HashMap<(u64, Op), (String, bool)> = HashMap::new();
     events
         .into_iter()
         .map(|event| {
@@ -169,20 +213,33 @@ pub(super) fn describe_events(view: &mut View<'_>, wire: &Wire, events: Vec<Even
                 stack.place().map_or_else(Default::default, |f| (f.place(), f.function.clone(), f.own))
             });
             let (place, function, own) = place.clone();
-            let object = objects
+            let (object, unnamed) = objects
                 .entry((event.object, event.op))
-                .or_insert_with(|| object_name(view, wire, event.op, event.object))
+                .or_insert_with(|| {
+                    let mut unnamed = false;
+                    let name = name_with(view, wire, event.op, event.object, |view| {
+                        let global = view.global_name(event.object);
+                        unnamed = global.is_none();
+                        global.unwrap_or_else(|| format!("{:#x}", event.object))
+                    });
+                    (name, unnamed)
+                })
                 .clone();
-            TraceLine { event, object, place, function, own }
+            (TraceLine { event, object, place, function, own }, unnamed)
         })
-        .collect()
+        .unzip()
 }
 
-pub(super) fn describe_cycle(view: &mut View<'_>, wire: &Wire, found: cycle::Found) -> Cycle {
+pub(super) fn describe_cycle(
+    view: &mut View<'_>,
+    wire: &Wire,
+    namer: &mut Namer,
+    found: cycle::Found,
+) -> Cycle {
     let describe = |(event, times): (Event, u32)| Repeated {
         thread: event.thread,
         op: event.op,
-        object: object_name(view, wire, event.op, event.object),
+        object: object_name(view, wire, namer, event.op, event.object),
         ok: event.ok,
         times,
         stack: Stack(view.frame_at(event.pc, true)),

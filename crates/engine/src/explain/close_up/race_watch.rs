@@ -1,6 +1,7 @@
 //! Pauses at the two accesses of one data race, and takes their stacks, locks and the name of the memory.
 
 use super::describe::held_by;
+use super::namer::Namer;
 use crate::explain::judge::Verdict;
 use crate::inspect::memory::StackMemory;
 use crate::inspect::{Registers, View};
@@ -59,7 +60,7 @@ impl RaceWatch {
     }
 
     /// Called at the conflict: records the race.
-    pub fn conflict(&mut self, wire: &Wire, view: &mut View<'_>) {
+    pub fn conflict(&mut self, wire: &Wire, view: &mut View<'_>, namer: &mut Namer) {
         let (Some(conflict), Some(earlier)) = (self.conflict, self.earlier.take()) else { return };
         // Stop watching for it.
         wire.watch_pc.store(0, Relaxed);
@@ -70,17 +71,16 @@ impl RaceWatch {
         let second = ThreadId(wire.stop.thread.load(Relaxed) as u16);
         let later_stack = view.stack(registers(wire));
         self.race = Some(Race {
-            first: access(view, wire, &conflict.first, conflict.first.thread, stack, before),
-            second: access(view, wire, &conflict.second, second, later_stack, &events),
-            object: touched(view, wire, conflict.address),
+            first: access((view, wire, namer), &conflict.first, conflict.first.thread, stack, before),
+            second: access((view, wire, namer), &conflict.second, second, later_stack, &events),
+            object: touched(view, wire, namer, conflict.address),
             executions: 0,
         });
     }
 }
 
 fn access(
-    view: &mut View<'_>,
-    wire: &Wire,
+    (view, wire, namer): (&mut View<'_>, &Wire, &mut Namer),
     side: &Side,
     thread: ThreadId,
     stack: Stack,
@@ -91,7 +91,7 @@ fn access(
         write: side.write,
         atomic: side.atomic,
         size: side.size,
-        holds: held_by(view, wire, thread, events),
+        holds: held_by(view, wire, namer, thread, events).into_iter().map(|lock| lock.held).collect(),
         stack,
     }
 }
@@ -109,8 +109,8 @@ fn block(view: &mut View<'_>, wire: &Wire) -> Option<String> {
 }
 
 /// What lies at an address, in words: a variable, the stack of a thread, or the heap.
-fn touched(view: &mut View<'_>, wire: &Wire, address: u64) -> String {
-    if let Some(name) = view.object_name(address) {
+fn touched(view: &mut View<'_>, wire: &Wire, namer: &mut Namer, address: u64) -> String {
+    if let Some(name) = namer.variable(view, wire, address) {
         return name;
     }
     if let Some(block) = block(view, wire) {

@@ -3,22 +3,25 @@
 
 use super::blocked::{self, settle};
 use super::describe::{
-    describe_cycle, describe_events, describe_thread, holders_for, is_timer, object_name, or_place, path_of,
-    paused_stack, thread_name,
+    describe_cycle, describe_events, describe_thread, held_by, holders_for, is_timer, object_name, or_place,
+    path_of, paused_stack, thread_name,
 };
+use super::moments::{MAX_MOMENTS, Wanted};
+use super::namer::Namer;
 use super::outside_waits;
 use super::race_watch::RaceWatch;
 use super::{TraceLine, WatchedAccess};
 use crate::explain::livelock::Recurrence;
 use crate::explain::{cycle, divergence, heap_error};
 use crate::inspect::{Symbols, View};
-use crate::process::slots::{diverged_place, read_events, registers, report_of};
+use crate::process::slots::{Event, diverged_place, read_events, registers, report_of};
 use crate::process::zygote::Observer;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::ThreadLine;
 use heisen_trace::{DecisionKind, Fault, Op, Stack, ThreadId};
 use heisen_wire::{Wire, end, misuse, state, stop};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Later switches are described only by the place of the call, without a stack.
@@ -44,6 +47,20 @@ pub(super) struct Watcher {
     pub(super) misused: Option<(ThreadId, Stack)>,
     pub(super) memory: Option<heap_error::Error>,
     pub(super) recurrence: Recurrence,
+    pub(super) namer: Namer,
+    /// Events whose stack or name only a pause at the event can show, by their number.
+    pub(super) wanted: Vec<(u32, Wanted, Target)>,
+}
+
+/// The part of the close-up that an event describes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// A lock that a thread holds at the end: the indices of both.
+    Held(usize, usize),
+    /// A step of the cycle.
+    Step(usize),
+    /// A line of the trace.
+    Line(usize),
 }
 
 impl Observer for Watcher {
@@ -51,6 +68,7 @@ impl Observer for Watcher {
         if self.access.is_none() && self.race_watch.watched(wire, pid) {
             return;
         }
+        self.namer.at_pause();
         let mut symbols = std::mem::take(&mut self.symbols);
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let thread = ThreadId(wire.stop.thread.load(Relaxed) as u16);
@@ -61,7 +79,7 @@ impl Observer for Watcher {
                     }
                 }
                 stop::STATE => self.recurrence.stopped(wire, &view),
-                stop::CONFLICT => self.race_watch.conflict(wire, &mut view),
+                stop::CONFLICT => self.race_watch.conflict(wire, &mut view, &mut self.namer),
                 stop::DECISION => self.decision(wire, &mut view),
                 stop::THROW => {
                     // The first panic is the cause; later ones are mostly its consequences.
@@ -117,7 +135,7 @@ impl Watcher {
         let options = stop.options.load(Relaxed) as u16;
         let object = match kind {
             SwitchKind::Choose(value) => format!("{value} of {options}"),
-            _ => object_name(view, wire, op, stop.object.load(Relaxed)),
+            _ => object_name(view, wire, &mut self.namer, op, stop.object.load(Relaxed)),
         };
         self.switches.push(Switch {
             step: stop.step.load(Relaxed),
@@ -140,6 +158,7 @@ impl Watcher {
         let mut holders = Vec::new();
         self.threads.clear();
         self.lines.clear();
+        self.wanted.clear();
         for (number, t) in wire.threads.iter().enumerate().take(count) {
             let id = ThreadId(number as u16);
             let ended = t.state.load(Relaxed) == state::ENDED;
@@ -159,7 +178,8 @@ impl Watcher {
             if ended || timer {
                 continue;
             }
-            self.threads.push(describe_thread(view, wire, number, stack, &events));
+            self.threads.push(describe_thread(view, wire, &mut self.namer, number, stack, &events));
+            self.want_locks(view, wire, id, &events);
             holders.push(holders_for(view, t, &events));
         }
         settle(&mut self.threads, &holders);
@@ -176,10 +196,60 @@ impl Watcher {
             // If every thread waits for memory, the execution ends long before its last, fair quarter.
             let early = (report_of(wire).end_code.load(Relaxed) as i32) < 0;
             let fair = if early { cycle::Fair::Half } else { cycle::Fair::Quarter };
-            self.cycle = cycle::find(&events, fair).map(|found| describe_cycle(view, wire, found));
+            let found = cycle::find(&events, fair);
+            self.want_steps(wire, &events, found.as_ref());
+            self.cycle = found.map(|found| describe_cycle(view, wire, &mut self.namer, found));
         }
         if self.trace_wanted {
-            self.trace = describe_events(view, wire, events);
+            let first = first_number(wire, &events);
+            let (trace, unnamed) = describe_events(view, wire, events);
+            self.want_lines(first, &trace, &unnamed);
+            self.trace = trace;
         }
     }
+
+    /// The places where a thread took the locks that it holds, if they are in a library.
+    fn want_locks(&mut self, view: &mut View<'_>, wire: &Wire, thread: ThreadId, events: &[Event]) {
+        let held = held_by(view, wire, &mut self.namer, thread, events);
+        let first = first_number(wire, events);
+        for (index, lock) in held.iter().enumerate().filter(|(_, lock)| !lock.own) {
+            let wanted = Wanted { event: events[lock.event], place: true, name: false };
+            let target = Target::Held(self.threads.len() - 1, index);
+            self.wanted.push((first + lock.event as u32, wanted, target));
+        }
+    }
+
+    /// The places of the steps of a cycle, each at its last occurrence.
+    fn want_steps(&mut self, wire: &Wire, events: &[Event], found: Option<&cycle::Found>) {
+        let first = first_number(wire, events);
+        for (step, (event, _)) in found.iter().flat_map(|found| &found.events).enumerate() {
+            let key = |e: &Event| (e.thread, e.pc, e.op, e.object, e.ok);
+            if let Some(index) = events.iter().rposition(|e| key(e) == key(event)) {
+                let wanted = Wanted { event: *event, place: true, name: false };
+                self.wanted.push((first + index as u32, wanted, Target::Step(step)));
+            }
+        }
+    }
+
+    /// The places of events in libraries, and the names of memory outside of global variables: each at its first use
+    /// by each place. If there are too many, the last ones count, which lead to the failure.
+    fn want_lines(&mut self, first: u32, trace: &[TraceLine], unnamed: &[bool]) {
+        let mut seen = HashSet::new();
+        let mut all = Vec::new();
+        for (index, (line, unnamed)) in trace.iter().zip(unnamed).enumerate() {
+            let event = line.event;
+            let name = *unnamed && seen.insert((event.object, event.pc, event.thread));
+            let place = !line.own && event.pc != 0 && event.op != Op::Start;
+            if name || place {
+                let wanted = Wanted { event, place, name };
+                all.push((first + index as u32, wanted, Target::Line(index)));
+            }
+        }
+        self.wanted.extend(all.drain(all.len().saturating_sub(MAX_MOMENTS)..));
+    }
+}
+
+/// The number of the first of these events, which are the last that were logged.
+fn first_number(wire: &Wire, events: &[Event]) -> u32 {
+    (report_of(wire).events.load(Relaxed) + 1).saturating_sub(events.len() as u32)
 }

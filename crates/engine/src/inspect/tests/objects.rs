@@ -6,7 +6,7 @@ use super::*;
 fn names(built: &Built) -> Vec<Option<String>> {
     let stopped = built.stop();
     let mut symbols = Symbols::new();
-    let mut view = View::new(&mut symbols, stopped.pid()).unwrap();
+    let view = View::new(&mut symbols, stopped.pid()).unwrap();
     // The symbol table gives the address of the array.
     let image = view.images.iter().find(|image| image.main).unwrap();
     let (bias, table) = (image.bias, view.module(image).unwrap().symbols());
@@ -244,7 +244,7 @@ static HERE: [u64; 4] = [1, 2, 3, 4];
 #[test]
 fn the_own_process() {
     let mut symbols = Symbols::new();
-    let mut view = View::new(&mut symbols, std::process::id() as i32).unwrap();
+    let view = View::new(&mut symbols, std::process::id() as i32).unwrap();
     let name = view.object_name(&raw const HERE[2] as u64).unwrap();
     // Optimised builds of this test keep the name but not the type.
     let whole = name.ends_with("inspect::tests::objects::HERE[2]");

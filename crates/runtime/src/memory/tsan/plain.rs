@@ -85,6 +85,7 @@ pub fn peek(address: usize, size: usize) -> u64 {
 pub fn watch(op: Op, address: usize, size: usize, pc: usize) {
     if wire_log::logs_accesses() {
         wire_log::access(sched::S.step.get(), sched::me() as u16, op, (address, size), pc);
+        pause::at_event(address);
     }
     let wire = wire_log::wire();
     let byte = wire.watch.load(Relaxed) as usize;

@@ -1,0 +1,171 @@
+//! Names the memory of a paused process as a debugger does: `pool.cv_`, `queue->done`, `self.balance`.
+//!
+//! A name is a path from a variable to an address. The variable is a global, a thread-local variable, or a local
+//! variable of a function that a thread has not left. The path may go through a few pointers. The path with the
+//! fewest pointers wins; of equal ones, that of the outermost function, because it stays the same longest.
+//!
+//! | module | what it finds |
+//! | --- | --- |
+//! | [`globals`] | the global variables that hold pointers |
+//! | [`local_variables`] | the local variables of a function at one of its instructions |
+//! | [`location`] | where a variable lies now |
+//! | [`search`] | the path from variables to an address |
+//! | [`short`] | names without long template arguments |
+
+pub(super) mod globals;
+pub(super) mod local_variables;
+mod location;
+mod search;
+mod short;
+
+use super::debug_info::DebugInfo;
+use super::memory::StackMemory;
+use super::types::Types;
+use super::{Image, Registers, View};
+use heisen_trace::Stack;
+use location::Frame;
+use search::{Root, Search};
+pub(crate) use short::short;
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// The functions that a thread has not left.
+#[derive(Debug)]
+pub(crate) struct LiveStack {
+    /// The number of the thread.
+    pub(crate) thread: u16,
+    /// The thread pointer, from which thread-local variables are counted; 0 if unknown.
+    pub(crate) pointer: u64,
+    /// Innermost first.
+    frames: Vec<LiveFrame>,
+}
+
+impl LiveStack {
+    /// A thread that has left all its functions.
+    pub(crate) fn ended(thread: u16, pointer: u64) -> LiveStack {
+        LiveStack { thread, pointer, frames: Vec::new() }
+    }
+}
+
+/// One of these functions.
+#[derive(Debug)]
+struct LiveFrame {
+    /// The address of the call or instruction.
+    call: u64,
+    frame: Frame,
+}
+
+/// The name of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) text: String,
+    /// How many pointers the path follows. Names with fewer are better.
+    pub(crate) pointers: usize,
+    /// Among equal numbers of pointers, the position of the variable. The lower the better.
+    pub(crate) order: usize,
+    /// Where the object begins to which the last part of the path belongs. Two addresses with the same name and
+    /// different bases are different objects.
+    pub(crate) base: u64,
+}
+
+impl View<'_> {
+    /// The functions that a thread has not left, from its registers.
+    pub(crate) fn live_stack(&self, thread: u16, pointer: u64, registers: Registers) -> LiveStack {
+        let mut memory = StackMemory::new(self.pid);
+        let unwound = self.unwound(registers, &mut memory);
+        let cfa = unwound.iter().skip(1).map(|(_, cpu)| cpu.rsp()).chain([None]);
+        let live =
+            unwound.iter().zip(cfa).filter(|((call, _), _)| !self.is_hidden(*call)).map(
+                |((call, cpu), cfa)| LiveFrame { call: *call, frame: Frame { registers: cpu.all(), cfa } },
+            );
+        LiveStack { thread, pointer, frames: live.collect() }
+    }
+
+    /// The name of an address in a global variable.
+    pub(crate) fn global_name(&self, address: u64) -> Option<String> {
+        self.object_name(address).map(|name| short(&name))
+    }
+
+    /// The innermost frames of a thread, up to the first with a line of the program.
+    pub(crate) fn stack_to_program(&mut self, registers: Registers) -> Stack {
+        let mut frames = Vec::new();
+        for (call, _) in self.unwound(registers, &mut StackMemory::new(self.pid)) {
+            if self.is_hidden(call) {
+                continue;
+            }
+            frames.extend(self.frame_at(call, false));
+            if frames.iter().any(|frame| frame.own && frame.line.is_some()) {
+                break;
+            }
+        }
+        Stack(frames)
+    }
+
+    /// The name of an address that lies in this block of the heap, if it lies in one.
+    pub(crate) fn name(
+        &self,
+        address: u64,
+        stacks: &[LiveStack],
+        block: Option<Range<u64>>,
+    ) -> Option<Named> {
+        if let Some(text) = self.global_name(address) {
+            return Some(Named { text, pointers: 0, order: 0, base: address });
+        }
+        let mut best: Option<Named> = None;
+        for image in &self.images {
+            let Some(debug) = self.module(image).and_then(|module| module.debug()) else { continue };
+            let found = self.name_in(image, debug, address, stacks, block.clone());
+            let better = |new: &Named| {
+                best.as_ref().is_none_or(|old| (new.pointers, new.order) < (old.pointers, old.order))
+            };
+            best = found.filter(better).or(best);
+        }
+        best
+    }
+
+    fn name_in(
+        &self,
+        image: &Image,
+        debug: &DebugInfo,
+        address: u64,
+        stacks: &[LiveStack],
+        block: Option<Range<u64>>,
+    ) -> Option<Named> {
+        let memory = RefCell::new(StackMemory::new(self.pid));
+        let read = |address: u64| memory.borrow_mut().word(address);
+        debug.with_variables(|dwarf, variables| {
+            let types = Types::new(dwarf, variables.units());
+            let tls = self.module(image).filter(|_| image.main).and_then(|module| module.tls_size());
+            if let Some(size) = tls {
+                for stack in stacks.iter().filter(|stack| stack.pointer >= size) {
+                    let Some(offset) = address.checked_sub(stack.pointer - size).filter(|o| *o < size) else {
+                        continue;
+                    };
+                    let name = variables.thread_local(&types, offset)?;
+                    let text = format!("{} of T{}", short(&name), stack.thread);
+                    return Some(Named { text, pointers: 0, order: 0, base: address });
+                }
+            }
+            let mut roots = Vec::new();
+            roots.extend(
+                debug.globals(&types, variables).iter().map(|global| Root::global(global, image.bias)),
+            );
+            for stack in stacks {
+                for live in stack.frames.iter().rev() {
+                    if !self.image(live.call).is_some_and(|of| std::ptr::eq(of, image)) {
+                        continue;
+                    }
+                    let Some(scope) = debug.scope(live.call.wrapping_sub(image.bias), dwarf, &types) else {
+                        continue;
+                    };
+                    for variable in &scope.variables {
+                        let at = live.frame.locate(variable, &scope, image.bias, &read);
+                        roots.extend(at.map(|at| Root::local(variable, at, scope.rust)));
+                    }
+                }
+            }
+            let pointers = |type_| debug.pointers(&types, type_);
+            Search::new(&types, &pointers, &read, address, block).run(roots)
+        })
+    }
+}
