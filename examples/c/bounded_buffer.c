@@ -10,7 +10,7 @@
  *   - consumer 2 takes the item and ends;
  *   - consumer 1 goes on after pthread_cond_wait, though the slot is empty again.
  *
- * heisen: bug=assertion preemptions=0
+ * heisen: bug=assertion preemptions=0 class=missed-recheck
  */
 #include <assert.h>
 #include <pthread.h>

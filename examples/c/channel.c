@@ -13,7 +13,7 @@
  * Without a preemption there is no crash: a worker that goes on after its last alert has left the channel before main
  * runs.
  *
- * heisen: bug=crash preemptions=1
+ * heisen: bug=crash preemptions=1 class=order-violation
  */
 #define _DEFAULT_SOURCE
 #include <assert.h>

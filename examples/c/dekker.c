@@ -7,7 +7,7 @@
  * comes back, so that thread 1 can enter: it wants nothing as far as anyone can see. Thread 1 is preempted inside, and
  * thread 0 enters, too.
  *
- * heisen: bug=assertion preemptions=3
+ * heisen: bug=assertion preemptions=3 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

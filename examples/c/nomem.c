@@ -1,7 +1,7 @@
 /*
  * A worker gives up when there is no memory, with the lock held. Then nobody else gets it.
  *
- * heisen: bug=deadlock preemptions=0 with --faults 1:malloc
+ * heisen: bug=deadlock preemptions=0 class=deadlock with --faults 1:malloc
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * One preemption is enough, just before the pthread_mutex_lock in make_table() in the reader, or just before the
  * pthread_once in the writer. None is not enough: either thread, left alone, makes the table and gives up the lock.
  *
- * heisen: bug=deadlock preemptions=1
+ * heisen: bug=deadlock preemptions=1 class=deadlock
  */
 #define _DEFAULT_SOURCE
 #include <assert.h>

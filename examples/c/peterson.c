@@ -4,7 +4,7 @@
  * So thread 0, which has the turn from the beginning, never waits. One preemption is enough, while thread 1 is inside:
  * thread 0 then enters as well. None is not, as there is nothing inside to wait for.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

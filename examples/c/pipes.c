@@ -7,7 +7,7 @@
  *
  * One preemption is enough, just before the worker locks `state`.
  *
- * heisen: bug=deadlock preemptions=1
+ * heisen: bug=deadlock preemptions=1 class=deadlock
  */
 #include <assert.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
  * Two preemptions are needed, one for each client that is to keep its connection: just before the pthread_mutex_lock
  * of put_back(), say. Without one, a client gives its connection back before another runs.
  *
- * heisen: bug=exit-status preemptions=2
+ * heisen: bug=exit-status preemptions=2 class=atomicity-violation
  */
 #include <pthread.h>
 #include <semaphore.h>

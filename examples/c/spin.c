@@ -7,7 +7,7 @@
  * One preemption is enough, in the worker, just before the pthread_mutex_lock of set(RUNNING): the stopper then runs to
  * its end. None is not enough: the worker, left alone, is RUNNING when it first yields.
  *
- * heisen: bug=livelock preemptions=1 with --steps 20000
+ * heisen: bug=livelock preemptions=1 class=livelock with --steps 20000
  */
 #include <assert.h>
 #include <pthread.h>

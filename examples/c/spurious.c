@@ -2,7 +2,7 @@
  * A wait that is not repeated. POSIX lets pthread_cond_wait return though nobody has signalled, so what was waited for
  * has to be looked at again: while, not if.
  *
- * heisen: bug=assertion preemptions=0 with --spurious 1
+ * heisen: bug=assertion preemptions=0 class=missed-recheck with --spurious 1
  */
 #include <assert.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
  * the other thread has the same ticket served and ends, and the first waits for ever for a number that is over. Two
  * would let both of them in.
  *
- * heisen: bug=livelock preemptions=1 with --steps 2000
+ * heisen: bug=livelock preemptions=1 class=livelock with --steps 2000
  */
 #include <assert.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
  * One preemption is enough, just before the holder's pthread_mutex_unlock: the other thread announces, fails to get
  * the lock and ends. None is not enough: trylock then never fails.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 // finds the object there, does not take the lock, and uses it. None is not, as to be seen before it is complete the
 // first thread must be stopped where nothing stops it.
 //
-// heisen: bug=assertion preemptions=1
+// heisen: bug=assertion preemptions=1 class=atomicity-violation
 #include <atomic>
 #include <cassert>
 #include <mutex>

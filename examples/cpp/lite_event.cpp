@@ -6,7 +6,7 @@
 // set, the other waiter finds that and disposes of the kernel event, and the first waits on none. None is not, as a
 // thread that waits already is not disturbed: the kernel's own object stays until everybody has returned from it.
 //
-// heisen: bug=assertion preemptions=1
+// heisen: bug=assertion preemptions=1 class=atomicity-violation
 #include <atomic>
 #include <cassert>
 #include <condition_variable>

@@ -11,7 +11,7 @@
  * One preemption is enough: an entry is freed by one thread while the other is about to look at it. None is not, as the
  * second look-up finds the list empty.
  *
- * heisen: bug=use-after-free preemptions=1
+ * heisen: bug=use-after-free preemptions=1 class=use-after-free
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
  * One preemption is enough, after the value was raised: the other thread takes it and frees the semaphore. None is not:
  * either sem_post comes to its end first, or the other thread waits, and only the last step of sem_post wakes it.
  *
- * heisen: bug=use-after-free preemptions=1
+ * heisen: bug=use-after-free preemptions=1 class=use-after-free
  */
 #include <linux/futex.h>
 #include <pthread.h>

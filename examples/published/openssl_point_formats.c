@@ -12,7 +12,7 @@
  * between free and allocate, where the other frees the same list. None is not, as whole messages, one after the other, do
  * no harm.
  *
- * heisen: bug=use-after-free preemptions=1
+ * heisen: bug=use-after-free preemptions=1 class=use-after-free
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  * One preemption is enough: between free and store. The other connection frees the hint again. None is not, as whole
  * messages, one after the other, do no harm.
  *
- * heisen: bug=use-after-free preemptions=1
+ * heisen: bug=use-after-free preemptions=1 class=use-after-free
  */
 #include <pthread.h>
 #include <stdlib.h>

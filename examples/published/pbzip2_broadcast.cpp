@@ -12,7 +12,7 @@
  * It takes two preemptions: of the producer before it is done, so that the consumer finds an empty queue, and of the
  * consumer before it waits. With one, the consumer comes either too late to wait or is asleep when it is woken.
  *
- * heisen: bug=deadlock preemptions=2
+ * heisen: bug=deadlock preemptions=2 class=lost-wake-up
  */
 #include <pthread.h>
 #include <queue>

@@ -8,7 +8,7 @@
 // if it is the second, the halves come out the wrong way round. Nor need the lock be contended, so it does not matter
 // that an uncontended Mutex makes no call that could be a scheduling point.
 //
-// heisen: bug=panic preemptions=0
+// heisen: bug=panic preemptions=0 class=order-violation
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread;

@@ -7,9 +7,10 @@
 
 use heisen_testkit::stated::{Stated, each, examples, stated, stated_class};
 use heisen_testkit::{check_json, heisen, replays, root, run, scratch};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-fn check_example(path: &Path) {
+fn check_example(path: &Path) -> Option<Row> {
     let directory = scratch();
     let file = path.to_str().expect("a plain path");
     let (stated, options) = stated(path);
@@ -32,6 +33,7 @@ fn check_example(path: &Path) {
             assert_eq!(json["complete"], true, "{file:?}: {json:#}");
             assert_eq!(json["preemption_bound"], bound, "{file:?}: {json:#}");
             assert!(json["findings"].as_array().is_some_and(Vec::is_empty));
+            None
         }
         Stated::Bug { kind, preemptions } => {
             if options.iter().any(|option| ["--spurious", "--faults"].contains(&option.as_str())) {
@@ -59,13 +61,76 @@ fn check_example(path: &Path) {
                 assert_eq!(*first.get_or_insert_with(|| ran.out.clone()), ran.out, "{file:?}");
             }
             run(heisen(directory.path()).args(["show", schedule])).expect(0);
+            Row::of(path, &finding["explanation"])
         }
     }
 }
 
-/// All examples of a language.
+/// A row of the table in `docs/evidence/explanations.md`.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    name: String,
+    class: String,
+    /// Events, those shown, data flows, those shown, orderings.
+    counts: Vec<u64>,
+}
+
+impl Row {
+    /// The row of an example with this explanation. `None` if its executions were not compared.
+    fn of(path: &Path, explanation: &Value) -> Option<Row> {
+        let reduction = &explanation["reduction"];
+        let counts = ["events", "events_shown", "flows", "flows_shown"].map(|field| reduction[field].as_u64());
+        let orderings = explanation["orderings"].as_array().map(|all| all.len() as u64);
+        let counts: Option<Vec<u64>> = counts.into_iter().chain([orderings]).collect();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let class = explanation["class"].as_str().unwrap_or_default().replace('-', " ");
+        Some(Row { name, class, counts: counts.filter(|counts| counts[0] > 0)? })
+    }
+
+    /// All rows of the table.
+    fn told() -> Vec<Row> {
+        let number = |cell: &String| cell.parse().expect("a number");
+        let row = |row: Vec<String>| Row {
+            name: row[0].trim_matches('`').to_owned(),
+            class: row[1].clone(),
+            counts: row[2..].iter().map(number).collect(),
+        };
+        table("explanations.md", "| program | class").into_iter().map(row).collect()
+    }
+}
+
+/// All examples of a language. The table of explanations has their numbers. The accesses of C++ and Rust programs depend
+/// on the version of the language's library, so only their classes are compared.
 fn check_examples(language: &str) {
-    each(&examples(language), |path| check_example(path));
+    let rows = std::sync::Mutex::new(Vec::new());
+    each(&examples(language), |path| {
+        let row = check_example(path);
+        rows.lock().expect("no panic").extend(row);
+    });
+    let told = Row::told();
+    for row in rows.into_inner().expect("no panic") {
+        let known = told.iter().find(|told| told.name == row.name);
+        let exact = row.name.ends_with(".c");
+        let same = |known: &&Row| if exact { **known == row } else { known.class == row.class };
+        assert!(known.filter(same).is_some(), "docs/evidence/explanations.md has {known:?}, but it is {row:?}");
+    }
+}
+
+/// Cortex (PPoPP'16, table 4): what differs is a small part of the executions.
+#[test]
+fn explanations_show_a_small_part() {
+    let median = |shown: usize, all: usize| {
+        let rows = Row::told();
+        let part = |row: &Row| 100 * row.counts[shown] / row.counts[all].max(1);
+        let mut parts: Vec<u64> = rows.iter().map(part).collect();
+        parts.sort_unstable();
+        parts[parts.len() / 2]
+    };
+    let (events, flows) = (median(1, 0), median(3, 2));
+    assert!(events <= 50 && flows <= 25, "{events} % of the events, {flows} % of the data flows");
+    let text = std::fs::read_to_string(root().join("docs/evidence/explanations.md")).expect("the document");
+    let told = format!("In the median, {events} % of the events and {flows} % of the data flows are shown");
+    assert!(text.contains(&told), "not in the document: {told}");
 }
 
 #[test]
@@ -83,10 +148,9 @@ fn rust_examples() {
     check_examples("rust");
 }
 
-/// The rows of the table in `docs/evidence/examples.md` whose first line begins with `first`, without the
-/// head.
-fn table(first: &str) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(root().join("docs/evidence/examples.md")).expect("the document");
+/// The rows of the table in a page of `docs/evidence` whose first line begins with `first`, without the head.
+fn table(page: &str, first: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(root().join("docs/evidence").join(page)).expect("the document");
     let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
     let mut lines = text.lines().skip_while(|line| !line.starts_with(first)).skip(2);
     lines.by_ref().take_while(|line| line.starts_with('|')).map(cells).collect()
@@ -99,7 +163,7 @@ fn names(cell: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn the_document_tells_of_every_bug() {
-    let told: Vec<(String, Stated)> = table("| program | what")
+    let told: Vec<(String, Stated)> = table("examples.md", "| program | what")
         .iter()
         .map(|row| {
             let preemptions = row[3].parse().expect("a number");
@@ -120,7 +184,7 @@ fn the_document_tells_of_every_bug() {
 #[test]
 #[ignore = "long: part of the nightly tests"]
 fn bugs_per_bound() {
-    let rows = table("| program | here");
+    let rows = table("examples.md", "| program | here");
     assert_eq!(rows.len(), 4);
     for row in rows {
         let mut found = [0; 3];
