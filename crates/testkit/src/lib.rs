@@ -136,9 +136,16 @@ impl Ran {
     }
 }
 
-/// Runs `heisen check --json - ARGS` and returns the JSON. The exit code must fit the verdict.
+/// Runs `heisen check --json - ARGS` and returns the JSON. The exit code must fit the verdict. Findings are not explained,
+/// because that takes longer than most checks of the tests.
 #[track_caller]
 pub fn check_json(directory: &Path, args: &[&str]) -> Value {
+    explained_json(directory, &[&["--no-explain"], args].concat())
+}
+
+/// Like [`check_json`], with explanations.
+#[track_caller]
+pub fn explained_json(directory: &Path, args: &[&str]) -> Value {
     let ran = run(heisen(directory).args(["check", "--json", "-"]).args(args));
     let json = ran.json();
     let expected = if json["verdict"] == "bug" { 1 } else { 0 };

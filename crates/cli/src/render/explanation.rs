@@ -335,7 +335,6 @@ fn fold(out: &mut String, folded: &mut u64, paint: Paint) {
 mod tests {
     use super::*;
     use crate::cli::args::Color;
-    use heisen_trace::explanation::Reduction;
 
     fn moment(thread: u16, op: Op, value: u64, place: &str) -> Moment {
         Moment {

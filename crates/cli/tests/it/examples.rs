@@ -6,7 +6,7 @@
 //! found. The tables of `docs/evidence/examples.md` must be true.
 
 use heisen_testkit::stated::{Stated, each, examples, stated, stated_class};
-use heisen_testkit::{check_json, heisen, replays, root, run, scratch};
+use heisen_testkit::{explained_json, heisen, replays, root, run, scratch};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,11 @@ fn check_example(path: &Path) -> Option<Row> {
     let (stated, options) = stated(path);
     let check = |args: &[&str]| {
         let all: Vec<&str> = options.iter().map(String::as_str).chain(args.iter().copied()).collect();
-        check_json(directory.path(), &all)
+        explained_json(directory.path(), &all)
     };
     // A check of a source file compiles it each time, which takes long for these languages.
     let program = (!file.ends_with(".c")).then(|| {
-        let built = check_json(directory.path(), &["--executions", "1", "-o", "built", file]);
+        let built = explained_json(directory.path(), &["--executions", "1", "-o", "built", file]);
         built["program"].as_str().expect("a path").to_owned()
     });
     let file: &[&str] = &program.as_deref().map_or(vec![file], |program| vec!["--", program]);
@@ -37,7 +37,7 @@ fn check_example(path: &Path) -> Option<Row> {
         }
         Stated::Bug { kind, preemptions } => {
             if options.iter().any(|option| ["--spurious", "--faults"].contains(&option.as_str())) {
-                let json = check_json(directory.path(), file);
+                let json = explained_json(directory.path(), file);
                 assert_eq!(json["verdict"], "clean", "{file:?} without {options:?}: {json:#}");
             }
             if preemptions > 0 {
@@ -79,7 +79,8 @@ impl Row {
     /// The row of an example with this explanation. `None` if its executions were not compared.
     fn of(path: &Path, explanation: &Value) -> Option<Row> {
         let reduction = &explanation["reduction"];
-        let counts = ["events", "events_shown", "flows", "flows_shown"].map(|field| reduction[field].as_u64());
+        let counts =
+            ["events", "events_shown", "flows", "flows_shown"].map(|field| reduction[field].as_u64());
         let orderings = explanation["orderings"].as_array().map(|all| all.len() as u64);
         let counts: Option<Vec<u64>> = counts.into_iter().chain([orderings]).collect();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -112,7 +113,10 @@ fn check_examples(language: &str) {
         let known = told.iter().find(|told| told.name == row.name);
         let exact = row.name.ends_with(".c");
         let same = |known: &&Row| if exact { **known == row } else { known.class == row.class };
-        assert!(known.filter(same).is_some(), "docs/evidence/explanations.md has {known:?}, but it is {row:?}");
+        assert!(
+            known.filter(same).is_some(),
+            "docs/evidence/explanations.md has {known:?}, but it is {row:?}"
+        );
     }
 }
 
@@ -192,7 +196,7 @@ fn bugs_per_bound() {
             let directory = scratch();
             let file = root().join("examples/c").join(name);
             let file = file.to_str().expect("a plain path");
-            let json = check_json(directory.path(), &["--keep-going", "--bound", "2", file]);
+            let json = explained_json(directory.path(), &["--keep-going", "--bound", "2", file]);
             assert_eq!(json["complete"], true, "{file}: {json:#}");
             for finding in json["findings"].as_array().expect("a list") {
                 found[finding["preemptions"].as_u64().expect("a number") as usize] += 1;

@@ -2,7 +2,7 @@
 //! not on the PATH.
 
 use heisen_cli::html;
-use heisen_testkit::{Sandbox, check_json, root};
+use heisen_testkit::{Sandbox, explained_json, root};
 use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, Ordering, Reduction, Remedy};
 use heisen_trace::{Op, ThreadId};
 use serde_json::{Value, json};
@@ -230,7 +230,7 @@ fn hostile_programs_never_become_markup() {
         &format!("#include <stdio.h>\nint main(void) {{ fputs(\"{output}\\n\", stderr);"),
     );
     sandbox.write(&file, text);
-    let json = check_json(&sandbox.path(""), &["--html", "pages", &file]);
+    let json = explained_json(&sandbox.path(""), &["--html", "pages", &file]);
     let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule");
     let ran = sandbox.heisen(&["explain", schedule, "--html", "why.html"]).expect(1);
     assert!(ran.out.contains("\\u{1b}[2J") && !ran.out.contains(['\x1b', '\x07']), "{}", ran.out);

@@ -2,7 +2,7 @@
 //! names every field.
 
 use heisen_testkit::schema::Schema;
-use heisen_testkit::{Sandbox, check_json, program, root, scratch};
+use heisen_testkit::{Sandbox, explained_json, program, root, scratch};
 use heisen_trace::FindingKind;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn checked(args: &[&str]) -> Value {
     let directory = scratch();
     let name = args.last().expect("an example");
     let example = root().join("examples").join(name).display().to_string();
-    let json = check_json(directory.path(), &[&args[..args.len() - 1], &[example.as_str()]].concat());
+    let json = explained_json(directory.path(), &[&args[..args.len() - 1], &[example.as_str()]].concat());
     Schema::read().assert_valid("#", &json);
     json
 }
@@ -70,7 +70,7 @@ fn races_and_memory_errors() {
             &["pthread_mutex_lock(&m); sum++; pthread_mutex_unlock(&m);", "sum++;"],
         ),
     );
-    let json = check_json(&sandbox.path(""), &["--races", "race.c"]);
+    let json = explained_json(&sandbox.path(""), &["--races", "race.c"]);
     Schema::read().assert_valid("#", &json);
     assert_eq!(first(&json)["kind"], "data-race", "{json:#}");
     let locks: Vec<&Value> =
@@ -82,7 +82,7 @@ fn races_and_memory_errors() {
         &["int *mine = malloc(4); block = mine; free(mine);", "int *there = block; if (there) *there = 1;"],
     );
     sandbox.write("freed.c", freed);
-    let json = check_json(&sandbox.path(""), &["freed.c"]);
+    let json = explained_json(&sandbox.path(""), &["freed.c"]);
     Schema::read().assert_valid("#", &json);
     assert_eq!(first(&json)["kind"], "use-after-free", "{json:#}");
     assert!(first(&json)["block"]["freed"].is_object(), "{json:#}");
@@ -92,7 +92,7 @@ fn races_and_memory_errors() {
 fn explanations() {
     let sandbox = Sandbox::new();
     let example = root().join("examples/c/account.c").display().to_string();
-    let json = check_json(&sandbox.path(""), &[&example]);
+    let json = explained_json(&sandbox.path(""), &[&example]);
     let schedule = first(&json)["schedule"].as_str().expect("a path").to_owned();
     let args = ["explain", &schedule, "--json", "-", "--perfetto", "trace.json", "--dot", "graph.dot"];
     let json = sandbox.heisen(&args).expect(1).json();

@@ -261,7 +261,8 @@ fn necessary_orderings_are_necessary() {
                 let moment = &why["story"][ordering[which].as_u64().expect("an index") as usize];
                 json!({ "step": moment["step"], "thread": moment["thread"] })
             };
-            let reversed = json!({ "schedule": schedule, "first": event("second"), "second": event("first") });
+            let reversed =
+                json!({ "schedule": schedule, "first": event("second"), "second": event("first") });
             let (json, report) = client.ok("what_if", reversed);
             if json["possible"] == true {
                 assert_eq!(json["fails"], false, "{example}: {ordering} of {why:#}: {report}");

@@ -1,6 +1,6 @@
 //! Tests that findings are minimised and explained, whatever strategy found them.
 
-use heisen_testkit::{check_json, heisen, root, run, scratch};
+use heisen_testkit::{explained_json, heisen, root, run, scratch};
 use serde_json::Value;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 fn finding(directory: &Path, example: &str, options: &[&str]) -> Value {
     let file = root().join("examples").join(example);
     let all: Vec<&str> = options.iter().copied().chain([file.to_str().expect("a plain path")]).collect();
-    let json = check_json(directory, &all);
+    let json = explained_json(directory, &all);
     let finding = json["findings"][0].clone();
     assert!(finding.is_object(), "{json:#}");
     finding
@@ -143,7 +143,7 @@ fn nothing_is_claimed_that_no_execution_shows() {
         let text =
             format!("{start}{threads}{ends}int main(void) {{ run(); assert({holds}); return seen; }}\n");
         std::fs::write(directory.path().join("p.c"), text).expect("a file");
-        let json = check_json(directory.path(), &["p.c"]);
+        let json = explained_json(directory.path(), &["p.c"]);
         let why = &json["findings"][0]["explanation"];
         assert_ne!(why["object"], "done", "{json:#}");
         assert_eq!(why["remedies"], Value::Array(vec![]), "{json:#}");
@@ -175,14 +175,14 @@ fn what_cannot_be_explained_is_said() {
     let race = "#include <pthread.h>\nstatic int n;\nstatic void *f(void *a) { n++; return a; }\n\
                 int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); n++; pthread_join(t, 0); return 0; }\n";
     std::fs::write(directory.path().join("race.c"), race).expect("a file");
-    let json = check_json(directory.path(), &["--races=stop", "race.c"]);
+    let json = explained_json(directory.path(), &["--races=stop", "race.c"]);
     let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule");
     run(heisen(directory.path()).args(["explain", schedule])).fails(2, &["is a schedule of a data race"]);
     // A fixed program no longer fails under the schedule, or no longer follows it.
     let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("the example");
     let source = directory.path().join("account.c");
     std::fs::write(&source, &text).expect("a file");
-    let json = check_json(directory.path(), &["account.c"]);
+    let json = explained_json(directory.path(), &["account.c"]);
     let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned();
     let again = run(heisen(directory.path()).args(["explain", &schedule, "--json", "-"])).expect(1);
     let value: Value = serde_json::from_str(&again.out).expect("JSON");

@@ -1,6 +1,6 @@
 //! Tests that findings name memory as a debugger does: on the heap, on stacks, in thread-local memory.
 
-use heisen_testkit::{check_json, heisen, run, scratch};
+use heisen_testkit::{explained_json, heisen, run, scratch};
 use serde_json::Value;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 fn finding(directory: &Path, file: &str, text: &str, options: &[&str]) -> Value {
     std::fs::write(directory.join(file), text).expect("a file");
     let all: Vec<&str> = options.iter().copied().chain([file]).collect();
-    let json = check_json(directory, &all);
+    let json = explained_json(directory, &all);
     let finding = json["findings"][0].clone();
     assert!(finding.is_object(), "{json:#}");
     finding
@@ -260,7 +260,7 @@ fn a_program_without_debug_information() {
     ) + "assert(numbers[1] == 2); }\n";
     std::fs::write(directory.path().join("p.c"), text).expect("a file");
     run(heisen(directory.path()).args(["cc", "-O0", "-g0", "-o", "p", "p.c", "-pthread"])).expect(0);
-    let json = check_json(directory.path(), &["--", "./p"]);
+    let json = explained_json(directory.path(), &["--", "./p"]);
     let found = &json["findings"][0];
     assert_eq!(objects(found), ["a block of 8 bytes from malloc (offset 4)", "visible"], "{json:#}");
 }

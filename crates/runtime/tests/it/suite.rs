@@ -130,7 +130,7 @@ impl Suite {
     #[track_caller]
     pub fn check(&self, case: &str, options: &[&str]) -> Value {
         let mut command = self.command();
-        command.args(["check", "--quiet", "--json", "-"]).args(options);
+        command.args(["check", "--quiet", "--no-explain", "--json", "-"]).args(options);
         if !options.contains(&"--hang") {
             command.args(["--hang", "5s"]);
         }

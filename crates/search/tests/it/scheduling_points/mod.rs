@@ -129,12 +129,12 @@ fn compare(language: Language, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn programs_in_c() {
-    compare(Language::C, 0..usual_or_nightly(6, 10));
+    compare(Language::C, 0..usual_or_nightly(5, 10));
 }
 
 #[test]
 fn programs_in_rust() {
-    compare(Language::Rust, 0..6);
+    compare(Language::Rust, 0..usual_or_nightly(3, 6));
 }
 
 #[test]
