@@ -1,8 +1,10 @@
 //! Renders an explanation: the short form that a finding shows, and the complete one with a diagram of the threads.
 
 use crate::render::html::words::verb;
-use crate::render::paint::{Paint, count};
-use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, NoReturn, Ordering, Remedy};
+use crate::render::paint::{self, Paint, count};
+use heisen_trace::explanation::{
+    BugClass, Compared, Evidence, Explanation, Moment, NoReturn, Ordering, Remedy,
+};
 use heisen_trace::{Op, ThreadId};
 use serde_json::Value;
 use std::fmt::Write;
@@ -117,7 +119,10 @@ fn whose(moment: &Moment, with_object: bool) -> String {
         op => op.name(),
     };
     match moment.object.as_str() {
-        object if with_object && !object.is_empty() => format!("{}'s {what} of `{object}`", moment.thread),
+        object if with_object && !object.is_empty() => {
+            let of = if what == "wait" { "for" } else { "of" };
+            format!("{}'s {what} {of} `{object}`", moment.thread)
+        }
         _ => format!("{}'s {what}", moment.thread),
     }
 }
@@ -140,23 +145,16 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
             out.extend(reversed.iter().map(|order| format!("  {order}")));
         }
     }
-    if let Some(evidence) = explanation.evidence {
-        out.push(format!(
-            "{} run with {} failed, {} without",
-            executions(evidence.failing),
-            if explanation.orderings.len() == 1 { "this order" } else { "these orders" },
-            match evidence.passing {
-                1 => "1 passed".to_owned(),
-                passed => format!("{} passed", crate::render::paint::number(passed as u64)),
-            }
-        ));
-    }
+    out.extend(explanation.evidence.map(|found| evidence(found, explanation.orderings.len())));
     out.extend(explanation.no_return.as_ref().map(no_return));
     for remedy in &explanation.remedies {
         out.push(match remedy {
             Remedy::ReleasedBetween { lock, thread, place } => {
                 let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
                 format!("all three hold `{lock}`, but {thread} releases it in between{place}")
+            }
+            Remedy::LockMissing { lock, thread, place } if explanation.class == BugClass::DataRace => {
+                format!("the other access holds `{lock}`, {thread} does not ({place})")
             }
             Remedy::LockMissing { lock, thread, place } => {
                 format!("the access in between holds `{lock}`, {thread} does not ({place})")
@@ -173,26 +171,33 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
     out
 }
 
+/// What confirms so many orderings, in a sentence.
+pub fn evidence(found: Evidence, orderings: usize) -> String {
+    let with = if orderings == 1 { "this order" } else { "these orders" };
+    let passed = paint::number(found.passing as u64);
+    format!("{} run with {with} failed, {passed} passed without", executions(found.failing))
+}
+
 /// The point of no return in a sentence.
-fn no_return(point: &NoReturn) -> String {
+pub fn no_return(point: &NoReturn) -> String {
     let NoReturn { moment, runs, proven } = point;
     let place = if moment.place.is_empty() { String::new() } else { format!(" ({})", moment.place) };
     let after = match (runs, proven) {
         (0, _) => "nothing is left to choose".to_owned(),
         (1, true) => "the only other execution fails, too".to_owned(),
-        (runs, true) => format!("all {} other executions fail, too", count_only(*runs)),
-        (runs, false) => format!("{} fail, too", executions(*runs)),
+        (2, true) => "both other executions fail, too".to_owned(),
+        (runs, true) => format!("all {} other executions fail, too", paint::number(*runs as u64)),
+        (runs, false) => format!("{} that were run fail, too", executions(*runs)),
     };
     format!("the point of no return: {} {}{place}; after it {after}", moment.thread, deed(moment))
 }
 
-fn count_only(n: usize) -> String {
-    crate::render::paint::number(n as u64)
-}
-
-/// "the execution", "all 12 executions".
+/// "the only execution", "all 12 executions".
 fn executions(n: usize) -> String {
-    if n == 1 { "the only execution".to_owned() } else { format!("all {} executions", count_only(n)) }
+    match n {
+        1 => "the only execution".to_owned(),
+        n => format!("all {} executions", paint::number(n as u64)),
+    }
 }
 
 /// The explanation as JSON, with threads and operations named as elsewhere in JSON. The compared executions may be long,
@@ -376,6 +381,32 @@ mod tests {
             \x20      it passed with T2's write before T1's read, and with T1's write before T2's write\n\
             \x20      all three hold `lock`, but T1 releases it in between (account.c:28)\n";
         assert_eq!(short(&explanation(), Paint::new(Color::Never)), expected);
+    }
+
+    #[test]
+    fn what_confirms_an_explanation() {
+        let point = |runs, proven| {
+            no_return(&NoReturn { moment: moment(2, Op::MemWrite, 150, "account.c:31"), runs, proven })
+        };
+        let start = "the point of no return: T2 writes balance = 150 (account.c:31); after it ";
+        assert_eq!(point(0, true), format!("{start}nothing is left to choose"));
+        assert_eq!(point(1, true), format!("{start}the only other execution fails, too"));
+        assert_eq!(point(1_200, true), format!("{start}all 1 200 other executions fail, too"));
+        assert_eq!(point(16, false), format!("{start}all 16 executions that were run fail, too"));
+        let found = |failing, passing| evidence(Evidence { failing, passing }, 2);
+        assert_eq!(found(5, 39), "all 5 executions run with these orders failed, 39 passed without");
+        assert_eq!(found(1, 1), "the only execution run with these orders failed, 1 passed without");
+        let mut early = explanation();
+        (early.pending, early.orderings) = (vec![2], vec![Ordering { first: 0, second: 1 }; 3]);
+        let text = short(&early, Paint::plain());
+        assert!(
+            text.contains("T1 writes balance = -1      account.c:31   <- had not happened yet\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("it passed with each of these alone:\n         T2's write before T1's read\n"),
+            "{text}"
+        );
     }
 
     #[test]

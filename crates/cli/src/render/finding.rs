@@ -312,12 +312,14 @@ fn by_default(finding: &Finding) -> Option<&'static str> {
         .then_some("it fails under the default schedule, so most likely also without Heisen")
 }
 
-/// The lines of the program's output that tell most: from the first on that tells of a failure, else the last.
+/// The lines of the program's output that tell most: the last ones, or, if the first line that tells of a failure comes
+/// earlier, those from there on.
 fn telling(lines: &[&str]) -> Range<usize> {
     let fails = |line: &&str| FAILURES.iter().any(|word| line.contains(word));
+    let last = lines.len().saturating_sub(MAX_OUTPUT);
     match lines.iter().position(fails) {
-        Some(first) => first..lines.len().min(first + MAX_FAILURE),
-        None => lines.len().saturating_sub(MAX_OUTPUT)..lines.len(),
+        Some(first) if first < last => first..lines.len().min(first + MAX_FAILURE),
+        _ => last..lines.len(),
     }
 }
 

@@ -32,8 +32,11 @@ pub fn notes(finding: &Finding, program: &Program, unexplained: Option<&Unexplai
     if lacks_lines(finding) {
         notes.push("the program has no debug information; compile it with -g to see source lines".to_owned());
     }
-    let class = finding.explanation.as_ref().map(|why| why.class);
-    let complete = class.is_some_and(|class| class != BugClass::Unclassified);
+    // A deadlock is complete without variables.
+    let complete = finding
+        .explanation
+        .as_ref()
+        .is_some_and(|why| matches!(why.class, BugClass::Deadlock | BugClass::LostWakeUp));
     if !program.instrumented && !complete {
         let how = if program.rust { "cargo heisen" } else { "heisen cc or heisen c++" };
         notes.push(format!(

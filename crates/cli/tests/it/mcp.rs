@@ -246,34 +246,6 @@ fn an_agent_studies_a_failure() {
     client.end(&sandbox);
 }
 
-/// Each ordering that an explanation calls necessary is reversed by a run of its own, and the program passes.
-#[test]
-fn necessary_orderings_are_necessary() {
-    for (example, least) in [("account.c", 2), ("figure2.c", 3), ("seqlock.c", 2), ("treiber.c", 1)] {
-        let sandbox = sandbox_with(example);
-        let mut client = Client::start(&sandbox);
-        let schedule = schedule_of(&mut client, example);
-        let (json, _) = client.ok("explain", json!({ "schedule": schedule }));
-        let why = &json["explanation"];
-        let mut confirmed = 0;
-        for ordering in why["orderings"].as_array().expect("a list") {
-            let event = |which: &str| {
-                let moment = &why["story"][ordering[which].as_u64().expect("an index") as usize];
-                json!({ "step": moment["step"], "thread": moment["thread"] })
-            };
-            let reversed =
-                json!({ "schedule": schedule, "first": event("second"), "second": event("first") });
-            let (json, report) = client.ok("what_if", reversed);
-            if json["possible"] == true {
-                assert_eq!(json["fails"], false, "{example}: {ordering} of {why:#}: {report}");
-                confirmed += 1;
-            }
-        }
-        assert!(confirmed >= least, "{example}: {why:#}");
-        client.end(&sandbox);
-    }
-}
-
 #[test]
 fn orders_that_are_not_possible() {
     let sandbox = sandbox_with("account.c");

@@ -156,7 +156,7 @@ const LONG: &str = "#include <assert.h>\n#include <pthread.h>\n\
 fn long_executions_are_compared_as_far_as_possible_and_can_be_interrupted() {
     let sandbox = Sandbox::new();
     sandbox.write("long.c", LONG);
-    let json = check_json(&sandbox.path(""), &["--no-explain", "--no-minimise", "long.c"]);
+    let json = check_json(&sandbox.path(""), &["--no-minimise", "long.c"]);
     let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned();
 
     // An interrupted command leaves no file and no process.

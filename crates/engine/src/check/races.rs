@@ -5,6 +5,7 @@ use super::confirm::{Confirmer, MAX_FINDINGS, MAX_UNCONFIRMED};
 use super::options::Races;
 use crate::error::Result;
 use crate::explain::close_up::Closeup;
+use crate::explain::kinds;
 use crate::explain::race_close_up::JobRaces;
 use crate::explain::race_log::Fate;
 use crate::process::access_points::Conflict;
@@ -122,7 +123,12 @@ impl Confirmer<'_> {
             return Ok(Some(Fate::Reported(number)));
         }
         let outside = closeup.outside;
-        let Some(finding) = closeup.into_finding(&recorder, self.tally.executions) else { return Ok(None) };
+        let Some(mut finding) = closeup.into_finding(&recorder, self.tally.executions) else {
+            return Ok(None);
+        };
+        if self.case.options.explain {
+            finding.explanation = kinds::at_once(&finding).map(Box::new);
+        }
         // The schedule as it will be written must lead to the same race.
         let same = |other: &Conflict| other.pair() == race.pair();
         let is_it = |again: &Closeup| again.signature() == signature;

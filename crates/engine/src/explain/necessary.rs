@@ -221,6 +221,13 @@ pub(crate) fn necessary(failing: &Log, failing_too: &[Log], passing: &[Log], hin
     let sets = [solve(unexplained), solve(all)].into_iter().filter(|orders| !orders.is_empty());
     let prevented = |orders: &Vec<Order>| orders.iter().filter(|order| order.pending).count();
     let orders = sets.min_by_key(prevented).unwrap_or_default();
+    // Each order is necessary: an execution passes in which only this one is not as in the failing execution.
+    debug_assert!(orders.iter().all(|order| {
+        let others = || orders.iter().filter(|other| *other != order);
+        let alone = |log: &Log| order.is_reversed(log) && !others().any(|other| other.is_reversed(log));
+        let broken = |log: &Log| !order.holds(log) && others().all(|other| other.holds(log));
+        passing.iter().any(|log| alone(log) || broken(log))
+    }));
     let holds_all = |log: &&Log| orders.iter().all(|order| order.holds(log));
     Necessary { failing: 1 + failing_too.iter().filter(holds_all).count(), passing: passing.len(), orders }
 }

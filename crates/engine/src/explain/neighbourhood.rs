@@ -27,13 +27,14 @@ pub struct Effort {
     pub neighbours: usize,
     /// To find the point of no return.
     pub continuations: usize,
-    /// The time for each of the two.
+    /// The time for neighbours. Continuations have half of it.
     pub time: Duration,
 }
 
 impl Effort {
     /// For the short form, which comes with each finding.
-    pub const SHORT: Effort = Effort { neighbours: 48, continuations: 32, time: Duration::from_millis(700) };
+    pub const SHORT: Effort =
+        Effort { neighbours: 48, continuations: 32, time: Duration::from_millis(1_200) };
     /// For `heisen explain`.
     pub const COMPLETE: Effort =
         Effort { neighbours: 600, continuations: 1_000, time: Duration::from_secs(12) };

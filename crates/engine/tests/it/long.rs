@@ -62,8 +62,9 @@ fn goes_on(searches: &[(&[&str], &[&str])]) {
         // The delay makes a search last until it is killed. The file `fast` switches it off.
         let slow = ["--before", "test -e fast || sleep 0.05"];
         let check = |more: &[&str]| {
-            // How far a schedule is minimised depends on the time, which the delay takes.
-            let most = ["check", "--keep-going", "--no-minimise", "--jobs", "1", "--json", "result"];
+            // How far a schedule is minimised and explained depends on the time, which the delay takes.
+            let most =
+                ["check", "--keep-going", "--no-minimise", "--no-explain", "--jobs", "1", "--json", "result"];
             [&most, &slow[..], options, more, &["--", "./prog"]]
                 .concat()
                 .iter()
@@ -156,7 +157,7 @@ fn places_where_a_search_cannot_be_saved() {
     check(".").fails(2, &[". is a directory", "name a file for --save"]);
     // The check reports the error before it explores anything.
     check("/dev/full").fails(2, &["/dev/full cannot be written", "No space left"]);
-    for [one, other] in [["--save", "--json"], ["--save", "--coverage"], ["--json", "--coverage"]] {
+    for [one, other] in [["--save", "--json"], ["--save", "--coverage"], ["--coverage", "--json"]] {
         let words = format!("{one} and {other} name the same file");
         sandbox.heisen(&["check", one, "same", other, "same", "--", "./prog"]).fails(2, &[&words]);
     }

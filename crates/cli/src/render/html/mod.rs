@@ -7,10 +7,11 @@ pub mod document;
 pub mod index;
 pub mod words;
 
+use crate::render::explanation;
 use crate::render::paint::{count, number};
 use crate::render::visible::{self, is_unsafe};
 use heisen_trace::Op;
-use heisen_trace::explanation::{BugClass, Moment, Ordering, Reduction, Remedy};
+use heisen_trace::explanation::{BugClass, Evidence, Moment, NoReturn, Ordering, Reduction, Remedy};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -151,6 +152,8 @@ struct Summary {
     /// For each operation of the story: its index in the failing execution.
     events: Vec<Option<usize>>,
     orderings: Vec<Ordering>,
+    evidence: Option<Evidence>,
+    no_return: Option<NoReturn>,
     remedies: Vec<Remedy>,
     reduction: Reduction,
     /// Whether the document has an explanation.
@@ -175,6 +178,8 @@ impl Summary {
             events: story.iter().map(|moment| failing.iter().position(|event| is(event, moment))).collect(),
             story,
             orderings: serde_json::from_value(part("orderings")).unwrap_or_default(),
+            evidence: serde_json::from_value(part("evidence")).unwrap_or_default(),
+            no_return: serde_json::from_value(part("no_return")).unwrap_or_default(),
             remedies: serde_json::from_value(part("remedies")).unwrap_or_default(),
             reduction: serde_json::from_value(part("reduction")).unwrap_or_default(),
             explained: explanation.is_object(),
@@ -220,6 +225,11 @@ impl Summary {
                 self.write_ordering(out, ordering)?;
             }
             writeln!(out, "</ul>")?;
+        }
+        let confirmed = self.evidence.map(|found| explanation::evidence(found, self.orderings.len()));
+        let sentences = confirmed.into_iter().chain(self.no_return.as_ref().map(explanation::no_return));
+        for sentence in sentences {
+            writeln!(out, "<p>{}.</p>", escaped(&capital(&sentence)))?;
         }
         if !self.remedies.is_empty() {
             writeln!(out, "<h3>Possible fixes</h3>\n<ul id=\"remedies\">")?;

@@ -41,7 +41,7 @@ fn a_crash_in_an_atomic_instruction() {
         for words in [
             "in T0 (main), take at crash.c:4",
             "called from outer ← main",
-            "preempted before atomic_cas(p), T1 (clear) runs  at crash.c:12",
+            "preempted before atomic_cas(p) at crash.c:12; T1 (clear) runs",
             "T1   atomic_rmw(p)  crash.c:8",
             "T0   atomic_cas(p)  crash.c:12",
         ] {
