@@ -94,14 +94,19 @@ fn first_block(text: &str, language: &str) -> String {
     after.split_once("```\n").expect("the end of the block").0.into()
 }
 
-/// Takes the times out of a line.
+/// Takes the times out of a line, and the numbers of executions that depend on the time.
 fn timeless(line: &str) -> String {
     let mut out = Vec::new();
+    let counts = line.contains(" run with th") || line.contains(" that were run fail");
     let words: Vec<&str> = line.split(' ').collect();
     for (i, word) in words.iter().enumerate() {
         let seconds =
             words.get(i + 1).is_some_and(|next| *next == "s" || next.starts_with("s,") || *next == "s)");
-        out.push(if seconds && word.parse::<f64>().is_ok() { "TIME" } else { word });
+        out.push(match word.parse::<f64>() {
+            Ok(_) if seconds => "TIME",
+            Ok(_) if counts => "COUNT",
+            _ => word,
+        });
     }
     out.join(" ")
 }

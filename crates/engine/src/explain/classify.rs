@@ -133,8 +133,13 @@ pub(crate) fn classify(
     let nearest = passing.first()?;
     let locks: HashSet<u64> =
         failing.observed.iter().filter(|event| event.lock.is_some()).map(|event| event.address).collect();
+    // What belongs to a library of the language says little about the program.
+    let foreign: HashSet<u64> = failing.foreign().into_iter().collect();
     let differing: Vec<usize> = (0..failing.observed.len())
-        .filter(|&i| failing.flow_differs(i, nearest) && !locks.contains(&failing.observed[i].address))
+        .filter(|&i| {
+            let address = &failing.observed[i].address;
+            failing.flow_differs(i, nearest) && !locks.contains(address) && !foreign.contains(address)
+        })
         .collect();
     // What the failing thread read last, and saw differently, is closest to the failure.
     let mut addresses: Vec<u64> = Vec::new();

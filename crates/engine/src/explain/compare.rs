@@ -56,6 +56,12 @@ impl Flow {
         Flow { observed, keys, from, at }
     }
 
+    /// The addresses that some thread accesses in a library of the language: they belong to the library.
+    pub(crate) fn foreign(&self) -> Vec<u64> {
+        let accesses = self.observed.iter().filter(|event| event.moment.is_access() && !event.own);
+        accesses.map(|event| event.address).collect()
+    }
+
     /// The index of the operation with this key.
     pub(crate) fn find(&self, key: &Key) -> Option<usize> {
         self.at.get(key).copied()

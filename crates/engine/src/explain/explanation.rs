@@ -100,7 +100,8 @@ fn classified(
         .or_else(|| classify(failing, passing, finding.thread, &preempted));
     let preferred = by_class.as_ref().map_or_else(Vec::new, |found| pairs(failing, passing, found));
     let alive: Vec<u16> = finding.threads.iter().map(|thread| thread.thread.0).collect();
-    let hints = Hints { preferred: &preferred, alive: &alive };
+    let foreign = failing.foreign();
+    let hints = Hints { preferred: &preferred, alive: &alive, foreign: &foreign };
     let found = necessary(&near.failing, &near.failing_too, &near.passing, &hints);
     let named = named(failing, passing, near, &found, record)?;
     let evidence = Evidence { failing: found.failing, passing: found.passing };

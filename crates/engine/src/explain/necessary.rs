@@ -183,6 +183,8 @@ pub(crate) struct Hints<'a> {
     pub(crate) preferred: &'a [(Name, Name)],
     /// The threads that were alive at the end of the failing execution. Others would not have done anything else.
     pub(crate) alive: &'a [u16],
+    /// The addresses that belong to a library of the language. They say little about the program.
+    pub(crate) foreign: &'a [u64],
 }
 
 /// The smallest set of orders of the failing execution that no passing execution has. Empty if there is none.
@@ -202,7 +204,7 @@ pub(crate) fn necessary(failing: &Log, failing_too: &[Log], passing: &[Log], hin
         let mut best: HashMap<u128, (Rank, Order)> = HashMap::new();
         for (order, reversed) in &candidates {
             let broken = reversed | counts & bits(&|log| !order.holds(log));
-            let rank = rank(failing, order, hints.preferred);
+            let rank = rank(failing, order, hints);
             match best.get_mut(&broken) {
                 Some(known) if known.0 <= rank => {}
                 _ => drop(best.insert(broken, (rank, *order))),
@@ -232,23 +234,20 @@ pub(crate) fn necessary(failing: &Log, failing_too: &[Log], passing: &[Log], hin
     Necessary { failing: 1 + failing_too.iter().filter(holds_all).count(), passing: passing.len(), orders }
 }
 
-/// How little an order says to a person; smaller is better. Preferred orders, then those of operations on one object, then
-/// those of operations that the failing execution has, then accesses, then what lies near the failure.
-type Rank = (bool, bool, bool, bool, usize);
+/// How little an order says to a person; smaller is better. Orders on objects of the program, then preferred orders, then
+/// those of operations on one object, then those of operations that the failing execution has, then accesses, then what
+/// lies near the failure.
+type Rank = (bool, bool, bool, bool, bool, usize);
 
-fn rank(failing: &Log, order: &Order, preferred: &[(Name, Name)]) -> Rank {
+fn rank(failing: &Log, order: &Order, hints: &Hints<'_>) -> Rank {
     let first = failing.at[&order.first];
     let is_call = !failing.operations[first].access;
     let from_end = failing.operations.len() - failing.at.get(&order.second).copied().unwrap_or(first);
     let unrelated = order.first.2 != order.second.2;
+    let foreign = hints.foreign.contains(&order.first.2) || hints.foreign.contains(&order.second.2);
     let name = |key: Key| (key.0, key.1, key.2);
-    (
-        !preferred.contains(&(name(order.first), name(order.second))),
-        unrelated,
-        order.pending,
-        is_call,
-        from_end,
-    )
+    let preferred = hints.preferred.contains(&(name(order.first), name(order.second)));
+    (foreign, !preferred, unrelated, order.pending, is_call, from_end)
 }
 
 /// The orders of the failing execution, and those of its operations with some that it ended too early to do.
@@ -308,7 +307,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const HINTS: Hints<'_> = Hints { preferred: &[], alive: &[0, 1, 2, 3] };
+    const HINTS: Hints<'_> = Hints { preferred: &[], alive: &[0, 1, 2, 3], foreign: &[] };
 
     /// Accesses such as `"1rx 2wx 1wx"`.
     fn log(text: &str) -> Log {
