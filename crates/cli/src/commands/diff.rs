@@ -23,8 +23,8 @@ pub fn run(args: &DiffArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             check_file(option, file)?;
         }
     }
-    let one = Prepared::read(&args.one, args.hang, stop.clone())?;
-    let other = Prepared::read(&args.other, args.hang, stop)?;
+    let one = Prepared::read(&args.one, args.run.hang, stop.clone())?;
+    let other = Prepared::read(&args.other, args.run.hang, stop)?;
     check_same_program(args, &one, &other)?;
     let mut closeups = Vec::new();
     for (path, prepared) in [(&args.one, &one), (&args.other, &other)] {
@@ -46,8 +46,8 @@ pub fn run(args: &DiffArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         let document = document::of_difference(&sides, comparison.clone(), &one.program.path);
         atomic_file::write(path, html::page(&document).as_bytes())?;
     }
-    if !args.quiet && args.json.as_deref() != Some("-".as_ref()) {
-        print(&difference::table(&sides, &comparison, Paint::new(args.color), columns()), false);
+    if !args.run.quiet && args.json.as_deref() != Some("-".as_ref()) {
+        print(&difference::table(&sides, &comparison, Paint::new(args.run.color), columns()), false);
     }
     Ok(exit::CLEAN)
 }

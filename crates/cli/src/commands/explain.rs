@@ -30,8 +30,8 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         ("--dot", args.dot.as_deref()),
     ];
     check_files(&files, true)?;
-    let prepared = Prepared::read(&args.schedule, args.hang, stop)?;
-    let progress = Progress::of("comparing with executions that pass", args.quiet);
+    let prepared = Prepared::read(&args.schedule, args.run.hang, stop)?;
+    let progress = Progress::of("comparing with executions that pass", args.run.quiet);
     let explained = explained(&prepared, &args.schedule)?;
     drop(progress);
     let failure = match explained {
@@ -63,8 +63,8 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     if let Some(path) = &args.dot {
         write(&dot::document(&failure.finding), path)?;
     }
-    if !args.quiet && !files.iter().any(|(_, path)| path.is_some_and(is_stdout)) {
-        print(&failure.report(&replay, Paint::new(args.color)), false);
+    if !args.run.quiet && !files.iter().any(|(_, path)| path.is_some_and(is_stdout)) {
+        print(&failure.report(&replay, Paint::new(args.run.color)), false);
     }
     Ok(exit::FOUND)
 }

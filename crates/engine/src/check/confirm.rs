@@ -2,6 +2,7 @@
 //! written. Only a failure that occurs both times is a finding.
 
 use super::case::Case;
+use super::options::Kind;
 use super::outcome::Tally;
 use super::predictions;
 use crate::error::Result;
@@ -30,7 +31,7 @@ pub(super) const MAX_FINDINGS: usize = 100;
 const MORE_CLOSE_UPS: usize = 9;
 /// How long the schedule of a finding is minimised. The number of runs is the usual limit, so that the result does not
 /// depend on the speed of the machine; few programs are so slow that the time comes first.
-const EFFORT: Effort = Effort { runs: 1_000, time: Duration::from_secs(5) };
+const EFFORT: Effort = Effort { runs: 5_000, time: Duration::from_secs(5), fewest: false };
 
 /// What the close-up and the replay of a failure have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +188,8 @@ impl Confirmer<'_> {
         let target = (recorder.runtime, recorder.program, recorder.config);
         let signature = closeup.signature();
         let mut same_place = |plan: &Plan| Ok(recorder.record(Job::Plan(plan))?.signature() == signature);
-        let simplest = match minimise(target, recorder.expect_exit, plan, verdict, &mut same_place, EFFORT) {
+        let effort = Effort { fewest: self.case.options.strategy == Kind::Icb, ..EFFORT };
+        let simplest = match minimise(target, recorder.expect_exit, plan, verdict, &mut same_place, effort) {
             // The finding does not depend on it.
             Err(error) if error.is_cut() => None,
             simplest => simplest?,

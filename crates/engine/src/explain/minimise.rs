@@ -41,6 +41,8 @@ pub struct Effort {
     pub runs: u64,
     /// The time after which no further candidate is run.
     pub time: Duration,
+    /// Whether no schedule with fewer preemptions fails. So it is for what iterative context bounding finds.
+    pub fewest: bool,
 }
 
 /// A minimised schedule.
@@ -95,7 +97,7 @@ pub fn minimise(
     let end = Instant::now() + effort.time;
     let mut minimiser = Minimiser { zygote, expect_exit, wanted, pc, same_place, best, runs: 1, effort, end };
     minimiser.all_phases()?;
-    let fewest = minimiser.fewer_preemptions()?;
+    let fewest = effort.fewest && minimiser.best.preemptions() == before || minimiser.fewer_preemptions()?;
     minimiser.all_phases()?;
     let Minimiser { best, runs, .. } = minimiser;
     Ok(Some(Minimised { plan: best.plan(), preemptions: best.preemptions(), before, runs, fewest }))
