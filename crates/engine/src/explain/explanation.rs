@@ -13,7 +13,7 @@ use crate::explain::neighbourhood::{Effort, Neighbourhood, Runner, neighbourhood
 use crate::explain::no_return::point_of_no_return;
 use crate::explain::recheck::missed_recheck;
 use crate::inspect::Symbols;
-use crate::process::slots::Job;
+use crate::process::slots::{Detail, Job};
 use heisen_trace::explanation::{BugClass, Evidence, Explanation, Moment, NoReturn};
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::{Finding, Plan, ThreadId};
@@ -38,7 +38,9 @@ pub fn explain(
     let failing = flow(&failing);
     let target = (recorder.runtime, recorder.program, recorder.config);
     let mut runner = Runner::start(target, recorder.expect_exit)?;
-    let Some(near) = neighbourhood(&mut runner, plan, &failure, effort)? else { return Ok(None) };
+    let Some(near) = neighbourhood(&mut runner, plan, &failure, effort, Detail::AccessLog)? else {
+        return Ok(None);
+    };
     let mut passing = Vec::new();
     for twin in &near.twins {
         let closeup = recorder.record_with(&mut symbols, Job::Plan(twin), None, None)?;

@@ -117,15 +117,17 @@ impl Runner {
     }
 }
 
-/// Runs the neighbours of a plan that fails with this verdict. `None` if its execution is too long to be logged.
+/// Runs the neighbours of a plan that fails with this verdict. `None` if its execution is too long to be logged. With
+/// [`Detail::AccessLog`] their operations are known, with [`Detail::Touches`] only the twins.
 pub(crate) fn neighbourhood(
     runner: &mut Runner,
     plan: &Plan,
     failure: &Verdict,
     effort: Effort,
+    detail: Detail,
 ) -> Result<Option<Neighbourhood>> {
     runner.limit(effort.time);
-    let run = runner.run(plan, Detail::AccessLog)?;
+    let run = runner.run(plan, detail)?;
     if run.execution.notes.contains(&Note::LogFull) {
         return Ok(None);
     }
@@ -142,7 +144,7 @@ pub(crate) fn neighbourhood(
     };
     for _ in 0..effort.neighbours {
         let Some(candidate) = waiting.pop_front().filter(|_| !runner.is_over()) else { break };
-        let run = runner.run(&candidate, Detail::AccessLog)?;
+        let run = runner.run(&candidate, detail)?;
         match runner.ended(&run, failure) {
             Ended::Passes => {
                 found.passing.push(runner.log());
@@ -167,7 +169,7 @@ pub(crate) fn neighbourhood(
         let mut search = Icb::new(Some(1));
         for _ in 0..effort.neighbours {
             let Some(candidate) = search.next().filter(|_| !runner.is_over()) else { break };
-            let run = runner.run(&candidate, Detail::AccessLog)?;
+            let run = runner.run(&candidate, detail)?;
             if runner.ended(&run, failure) == Ended::Passes {
                 found.passing.push(runner.log());
                 found.passing_plans.push(candidate.clone());
