@@ -140,7 +140,9 @@ impl Ran {
 /// because that takes longer than most checks of the tests.
 #[track_caller]
 pub fn check_json(directory: &Path, args: &[&str]) -> Value {
-    explained_json(directory, &[&["--no-explain"], args].concat())
+    // A saved search has the options of its check.
+    let options: &[&str] = if args.contains(&"--resume") { &[] } else { &["--no-explain"] };
+    explained_json(directory, &[options, args].concat())
 }
 
 /// Like [`check_json`], with explanations.
