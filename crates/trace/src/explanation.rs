@@ -158,7 +158,8 @@ pub struct NoReturn {
     pub moment: Moment,
     /// The number of these executions.
     pub runs: usize,
-    /// Whether there are no others.
+    /// Whether there are no others with the scheduling points of this schedule. Accesses that are not scheduling points
+    /// may come in another order.
     pub proven: bool,
 }
 

@@ -183,10 +183,12 @@ pub fn no_return(point: &NoReturn) -> String {
     let NoReturn { moment, runs, proven } = point;
     let place = if moment.place.is_empty() { String::new() } else { format!(" ({})", moment.place) };
     let after = match (runs, proven) {
-        (0, _) => "nothing is left to choose".to_owned(),
-        (1, true) => "the only other execution fails, too".to_owned(),
-        (2, true) => "both other executions fail, too".to_owned(),
-        (runs, true) => format!("all {} other executions fail, too", paint::number(*runs as u64)),
+        (0, _) => "no scheduling point has another choice".to_owned(),
+        (1, true) => "the only other way through its scheduling points fails, too".to_owned(),
+        (2, true) => "both other ways through its scheduling points fail, too".to_owned(),
+        (runs, true) => {
+            format!("all {} other ways through its scheduling points fail, too", paint::number(*runs as u64))
+        }
         (runs, false) => format!("{} that were run fail, too", executions(*runs)),
     };
     format!("the point of no return: {} {}{place}; after it {after}", moment.thread, deed(moment))
@@ -389,9 +391,15 @@ mod tests {
             no_return(&NoReturn { moment: moment(2, Op::MemWrite, 150, "account.c:31"), runs, proven })
         };
         let start = "the point of no return: T2 writes balance = 150 (account.c:31); after it ";
-        assert_eq!(point(0, true), format!("{start}nothing is left to choose"));
-        assert_eq!(point(1, true), format!("{start}the only other execution fails, too"));
-        assert_eq!(point(1_200, true), format!("{start}all 1 200 other executions fail, too"));
+        assert_eq!(point(0, true), format!("{start}no scheduling point has another choice"));
+        assert_eq!(
+            point(1, true),
+            format!("{start}the only other way through its scheduling points fails, too")
+        );
+        assert_eq!(
+            point(1_200, true),
+            format!("{start}all 1 200 other ways through its scheduling points fail, too")
+        );
         assert_eq!(point(16, false), format!("{start}all 16 executions that were run fail, too"));
         let found = |failing, passing| evidence(Evidence { failing, passing }, 2);
         assert_eq!(found(5, 39), "all 5 executions run with these orders failed, 39 passed without");

@@ -3,7 +3,7 @@
 //!
 //! From the last decision backwards, every continuation after another choice is run, as far as the number of runs allows.
 //! The first decision with a continuation that passes is the point of no return. If all continuations after it were run,
-//! that is proven.
+//! that is proven for the scheduling points of this schedule. Accesses that are not scheduling points stay where they are.
 
 use crate::error::Result;
 use crate::explain::judge::Verdict;
@@ -37,12 +37,17 @@ pub(crate) fn point_of_no_return(
             return Ok(None);
         }
         let run = runner.run(plan, Detail::Touches)?;
+        if run.execution.diverged.is_some() {
+            // How this continuation ends is unknown, so nothing can be claimed.
+            return Ok(None);
+        }
         Ok(Some((runner.ended(&run, failure) == Ended::Passes, run.execution.decisions)))
     };
     search(&decisions, effort.continuations, &mut run)
 }
 
-/// Runs a plan: whether it passes, and its decisions. `None` if the time is over.
+/// Runs a plan: whether it passes, and its decisions. `None` if the time is over, or the execution did not follow the
+/// plan.
 type Run<'a> = dyn FnMut(&Plan) -> Result<Option<(bool, Vec<Decision>)>> + 'a;
 
 fn search(decisions: &[Decision], mut left: usize, run: &mut Run<'_>) -> Result<Option<PointOfNoReturn>> {
