@@ -40,7 +40,7 @@ static void create(struct hsts *hsts, const char *host, long expires) {
 
 static void unlink_entry(struct hsts *hsts, struct entry *entry) {
     *(entry->previous ? &entry->previous->next : &hsts->head) = entry->next;
-    *(entry->next ? &entry->next->previous : &hsts->tail) = entry->previous;
+    *(entry->next ? &entry->next->previous : &hsts->tail) = entry->previous; /* fix */
 }
 
 static struct entry *look_up(struct hsts *hsts, const char *host) {
@@ -50,7 +50,7 @@ static struct entry *look_up(struct hsts *hsts, const char *host) {
         if (entry->expires <= NOW) { /* preempt here */
             unlink_entry(hsts, entry);
             free(entry->host);
-            free(entry);
+            free(entry); /* fix */
         } else if (strcmp(host, entry->host) == 0) {
             return entry;
         }

@@ -27,7 +27,7 @@ struct semaphore {
 
 static void post(struct semaphore *semaphore) {
     atomic_fetch_add(&semaphore->value, 1);
-    if (atomic_load(&semaphore->waiting) > 0) /* preempt here */
+    if (atomic_load(&semaphore->waiting) > 0) /* preempt here, fix */
         syscall(SYS_futex, &semaphore->value, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
@@ -55,7 +55,7 @@ static void *poster(void *semaphore) {
 
 static void *waiter(void *semaphore) {
     wait(semaphore);
-    free(semaphore);
+    free(semaphore); /* fix */
     return NULL;
 }
 

@@ -32,10 +32,10 @@ struct connection {
 static void parse_server_hello(struct connection *ssl) {
     ssl->session->point_formats_length = 0;
     if (ssl->session->point_formats != NULL)
-        free(ssl->session->point_formats);
+        free(ssl->session->point_formats); /* fix */
     ssl->session->point_formats = malloc(ssl->length); /* preempt here */
     ssl->session->point_formats_length = ssl->length;
-    memcpy(ssl->session->point_formats, ssl->extension, ssl->length); /* or here */
+    memcpy(ssl->session->point_formats, ssl->extension, ssl->length); /* or here, fix */
 }
 
 static void *client(void *ssl) {

@@ -34,8 +34,8 @@ static size_t psk_client_callback(const char *hint) {
 
 static void get_key_exchange(struct connection *ssl) {
     if (ssl->context->psk_identity_hint != NULL)
-        free(ssl->context->psk_identity_hint);
-    ssl->context->psk_identity_hint = strdup(ssl->message); /* preempt here */
+        free(ssl->context->psk_identity_hint); /* fix */
+    ssl->context->psk_identity_hint = strdup(ssl->message); /* preempt here, fix */
     ssl->key_length = psk_client_callback(ssl->context->psk_identity_hint);
 }
 

@@ -50,7 +50,7 @@ void *consumer(void *) {
                 pthread_mutex_unlock(&fifo.mut);
                 return nullptr;
             }
-            pthread_cond_wait(&fifo.notEmpty, &fifo.mut); /* preempt here */
+            pthread_cond_wait(&fifo.notEmpty, &fifo.mut); /* preempt here, fix */
         }
         fifo.blocks.pop();
         pthread_mutex_unlock(&fifo.mut);
@@ -64,7 +64,7 @@ void producer() {
     pthread_mutex_unlock(&fifo.mut);
 
     setProducerDone();
-    pthread_cond_broadcast(&fifo.notEmpty);
+    pthread_cond_broadcast(&fifo.notEmpty); /* fix */
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ static void *worker_decoder(void *arg) {
             failed = thr->in[thr->in_pos++] == 0;
     }
     free(thr->in);
-    thr->in = NULL;
+    thr->in = NULL; /* fix */
 
     pthread_mutex_lock(&thr->coder->mutex);
     thr->coder->done = true;
@@ -63,7 +63,7 @@ static void *worker_decoder(void *arg) {
 /* Gives the thread another piece, and says whether it has failed. */
 static bool feed(struct worker *thr, const unsigned char *piece) {
     size_t in_filled = thr->in_filled;
-    memcpy(thr->in + in_filled, piece, PIECE);
+    memcpy(thr->in + in_filled, piece, PIECE); /* fix */
     pthread_mutex_lock(&thr->mutex);
     thr->in_filled = in_filled + PIECE;
     pthread_cond_signal(&thr->cond);

@@ -8,7 +8,6 @@
 //! | [`error`] | why a command cannot go on |
 //! | [`platform`] | system calls, atomic file writes, wildcards |
 //! | [`program`] | the program under test: compiled, instrumented, or refused with a reason |
-//! | [`inspect`] | stacks, names and values of a paused process |
 //! | [`patch`] | makes atomic instructions of uninstrumented code scheduling points |
 //! | [`process`] | the processes of the program: started, parked, run under plans, watched |
 //! | [`explain`] | turns an execution that failed into a finding |
@@ -17,7 +16,6 @@
 pub mod check;
 pub mod error;
 pub mod explain;
-pub mod inspect;
 pub mod patch;
 pub mod platform;
 pub mod process;

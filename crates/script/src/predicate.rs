@@ -4,7 +4,7 @@
 //! on a held thread are evaluated here. Both must agree.
 
 use crate::event::Event;
-use heisen_engine::inspect::VariablePath;
+use heisen_inspect::VariablePath;
 use heisen_trace::Op;
 use heisen_wire::script::{code, kind};
 

@@ -6,11 +6,11 @@ use crate::predicate::Place;
 use crate::run::Stop;
 use crate::threads::Threads;
 use heisen_engine::Error;
-use heisen_engine::inspect::{Symbols, VariablePath, View};
 use heisen_engine::process::slots::Run as Ended;
 use heisen_engine::process::system;
 use heisen_engine::process::system::System;
 use heisen_engine::process::zygote::{NextStop, Zygote};
+use heisen_inspect::{Symbols, VariablePath, View};
 use heisen_trace::{DecisionKind, Schedule};
 use heisen_wire::script::{ANYONE, MAX_PROMISES, MAX_SCRIPTED, Set, answer, command};
 use heisen_wire::{MAX_THREADS, state};
@@ -286,8 +286,8 @@ impl Subject {
         &mut self,
         path: &str,
         over: bool,
-    ) -> Result<Vec<Place>, (heisen_engine::inspect::PathError, Option<Stop>)> {
-        use heisen_engine::inspect::PathError;
+    ) -> Result<Vec<Place>, (heisen_inspect::PathError, Option<Stop>)> {
+        use heisen_inspect::PathError;
         let stop = |stop| (PathError::NoDebugInfo, Some(stop));
         if let Subject::Unit(..) = self {
             let way = self.view(None, over).map_err(stop)?.way_to(path).map_err(|why| (why, None))?;

@@ -62,6 +62,9 @@ pub struct Moment {
     pub value: Option<u64>,
     /// The size of that value in bytes; 0 if there is none.
     pub size: u8,
+    /// That value as its type shows it: `100`, `true`, `READY`, `&queue`. Empty if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
     /// Its place in the source; empty if unknown.
     pub place: String,
 }
@@ -75,6 +78,22 @@ impl Moment {
     /// Whether it writes memory.
     pub fn writes(&self) -> bool {
         self.is_access() && !matches!(self.op, Op::MemRead | Op::AtomicLoad)
+    }
+}
+
+/// A value of unknown type: a signed number, or in hexadecimal if it looks like an address.
+pub fn untyped(value: u64, size: u8) -> String {
+    let signed = signed(value, size);
+    if signed.unsigned_abs() > 1 << 32 { format!("{value:#x}") } else { signed.to_string() }
+}
+
+/// A value of `size` bytes as a signed number.
+pub fn signed(value: u64, size: u8) -> i64 {
+    match size {
+        1 => i64::from(value as u8 as i8),
+        2 => i64::from(value as u16 as i16),
+        4 => i64::from(value as u32 as i32),
+        _ => value as i64,
     }
 }
 
@@ -268,4 +287,25 @@ pub struct Explanation {
     pub passing: Vec<Compared>,
     /// How many events both executions have in common before the first difference.
     pub common: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_unknown_type() {
+        let cases = [
+            (100, 4, "100"),
+            (0xffff_ffff, 4, "-1"),
+            (255, 4, "255"),
+            (255, 1, "-1"),
+            (u64::MAX, 8, "-1"),
+            (0x7fff_1234_5678, 8, "0x7fff12345678"),
+            (7, 0, "7"),
+        ];
+        for (value, size, text) in cases {
+            assert_eq!(untyped(value, size), text);
+        }
+    }
 }

@@ -75,6 +75,7 @@ pub fn switches(finding: &Finding) -> Vec<Compared> {
             object: switch.object.clone(),
             value: None,
             size: 0,
+            text: String::new(),
             place: switch.stack.place().map_or(String::new(), |frame| frame.place()),
         })
     });

@@ -291,6 +291,7 @@ mod tests {
             object: "balance".into(),
             value: Some(value),
             size: 4,
+            text: value.to_string(),
             place: format!("src/account.c:{value}"),
         };
         Compared { only_here: partner.is_none(), partner, ..Compared::new(moment) }

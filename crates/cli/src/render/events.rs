@@ -1,6 +1,6 @@
 //! Renders the events of one execution, and its state after a step, for agents.
 
-use crate::render::explanation::{deed, number};
+use crate::render::explanation::deed;
 use crate::render::finding::operation;
 use crate::render::paint::count;
 use heisen_engine::explain::difference::RecordedEvent;
@@ -21,7 +21,7 @@ pub fn json(recorded: &RecordedEvent) -> Value {
         "thread": moment.thread.to_string(),
         "op": moment.op.name(),
         "object": moment.object,
-        "value": moment.value.map(|value| number(value, moment.size)),
+        "value": moment.value.map(|_| &moment.text),
         "size": (moment.size > 0).then_some(moment.size),
         "done": recorded.done,
         "place": moment.place,
@@ -169,7 +169,7 @@ impl<'a> State<'a> {
             let moment = &recorded.event.moment;
             json!({
                 "name": moment.object,
-                "value": moment.value.map(|value| number(value, moment.size)),
+                "value": moment.value.map(|_| &moment.text),
                 "size": moment.size,
                 "by": if moment.writes() { "write" } else { "read" },
                 "thread": moment.thread.to_string(),
@@ -200,7 +200,7 @@ impl<'a> State<'a> {
         let mut out = format!("after step {}:\n", self.step);
         for recorded in &self.variables {
             let moment = &recorded.event.moment;
-            let value = moment.value.map_or(String::new(), |value| number(value, moment.size));
+            let value = &moment.text;
             let by = if moment.writes() { "written" } else { "read" };
             let _ = writeln!(
                 out,
@@ -282,12 +282,13 @@ pub fn not_chosen(step: u32, wanted: ThreadId, ran: Option<ThreadId>) -> String 
 mod tests {
     use super::*;
     use heisen_trace::Op;
-    use heisen_trace::explanation::{Compared, Moment};
+    use heisen_trace::explanation::{Compared, Moment, untyped};
 
     fn access(step: u32, thread: u16, op: Op, address: u64, value: u64) -> RecordedEvent {
         let object = if address == 1 { "x" } else { "y" };
         let (thread, place) = (ThreadId(thread), format!("p.c:{step}"));
-        let moment = Moment { step, thread, op, object: object.into(), value: Some(value), size: 4, place };
+        let (value, size, text) = (Some(value), 4, untyped(value, 4));
+        let moment = Moment { step, thread, op, object: object.into(), value, size, text, place };
         RecordedEvent { event: Compared::new(moment), address, done: true }
     }
 

@@ -92,20 +92,9 @@ pub fn deed(moment: &Moment) -> String {
     };
     let object = if moment.object.is_empty() { String::new() } else { format!(" {}", moment.object) };
     match moment.value {
-        Some(value) => format!("{verb}{object} = {}", number(value, moment.size)),
+        Some(_) => format!("{verb}{object} = {}", moment.text),
         None => format!("{verb}{object}"),
     }
-}
-
-/// A value as a signed number of its size, or in hexadecimal if it looks like an address.
-pub fn number(value: u64, size: u8) -> String {
-    let signed = match size {
-        1 => i64::from(value as u8 as i8),
-        2 => i64::from(value as u16 as i16),
-        4 => i64::from(value as u32 as i32),
-        _ => value as i64,
-    };
-    if signed.unsigned_abs() > 1 << 32 { format!("{value:#x}") } else { signed.to_string() }
 }
 
 /// "T2's write", or "T2's write of `x`".
@@ -342,6 +331,7 @@ fn fold(out: &mut String, folded: &mut u64, paint: Paint) {
 mod tests {
     use super::*;
     use crate::cli::args::Color;
+    use heisen_trace::explanation::untyped;
 
     fn moment(thread: u16, op: Op, value: u64, place: &str) -> Moment {
         Moment {
@@ -351,6 +341,7 @@ mod tests {
             object: "balance".into(),
             value: Some(value),
             size: 4,
+            text: untyped(value, 4),
             place: place.into(),
         }
     }
@@ -453,11 +444,5 @@ mod tests {
         );
         assert_eq!(value["remedies"][0]["thread"], "T1");
         assert!(value.get("failing").is_none() && json(&explanation(), true)["failing"].is_array());
-    }
-
-    #[test]
-    fn values_are_signed_numbers_of_their_size() {
-        assert_eq!([number(0xff, 1), number(0xffff_fffe, 4), number(7, 8)], ["-1", "-2", "7"]);
-        assert_eq!(number(0x5555_5555_6000, 8), "0x555555556000");
     }
 }

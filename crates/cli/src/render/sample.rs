@@ -24,7 +24,8 @@ pub fn stack(function: &str, file: &str, line: u32) -> Stack {
 fn event(step: u32, thread: u16, op: Op, object: &str, value: Option<u64>, line: u32) -> Compared {
     let size = if value.is_some() { 4 } else { 0 };
     let (object, place) = (object.to_owned(), format!("account.c:{line}"));
-    Compared::new(Moment { step, thread: ThreadId(thread), op, object, value, size, place })
+    let text = value.map_or_else(String::new, |value| value.to_string());
+    Compared::new(Moment { step, thread: ThreadId(thread), op, object, value, size, text, place })
 }
 
 /// A lost update: T2 writes between the read and the write of T1.

@@ -18,12 +18,10 @@ fn check_example(path: &Path) -> Option<Row> {
         let all: Vec<&str> = options.iter().map(String::as_str).chain(args.iter().copied()).collect();
         explained_json(directory.path(), &all)
     };
-    // A check of a source file compiles it each time, which takes long for these languages.
-    let program = (!file.ends_with(".c")).then(|| {
-        let built = explained_json(directory.path(), &["--executions", "1", "-o", "built", file]);
-        built["program"].as_str().expect("a path").to_owned()
-    });
-    let file: &[&str] = &program.as_deref().map_or(vec![file], |program| vec!["--", program]);
+    // A check of a source file compiles it each time.
+    let built = explained_json(directory.path(), &["--executions", "1", "-o", "built", file]);
+    let program = built["program"].as_str().expect("a path");
+    let file: &[&str] = &["--", program];
     match stated {
         Stated::Clean => {
             let json = check(file);
@@ -211,4 +209,25 @@ fn bugs_per_bound() {
 #[test]
 fn published_examples() {
     check_examples("published");
+}
+
+/// The first screen of each published bug shows the two lines that the published fix changes or guards. They are marked
+/// in the extracts.
+#[test]
+fn the_first_screen_shows_the_lines_of_the_fix() {
+    const SCREEN: usize = 40;
+    let buggy: Vec<PathBuf> =
+        examples("published").into_iter().filter(|path| stated(path).0 != Stated::Clean).collect();
+    each(&buggy, |path| {
+        let text = std::fs::read_to_string(path).expect("an example");
+        let fixed = text.lines().zip(1..).filter(|(line, _)| line.ends_with("fix */"));
+        let fixed: Vec<String> = fixed.map(|(_, number)| format!("{}:{number}", path.display())).collect();
+        assert_eq!(fixed.len(), 2, "{}", path.display());
+        let directory = scratch();
+        let ran = run(heisen(directory.path()).arg("check").arg(path)).expect(1);
+        let screen: Vec<&str> = ran.out.lines().take(SCREEN).collect();
+        for place in fixed {
+            assert!(screen.iter().any(|line| line.contains(&place)), "no {place} in\n{}", ran.out);
+        }
+    });
 }

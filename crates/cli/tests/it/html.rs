@@ -19,6 +19,7 @@ fn event(step: u32, thread: u16, op: Op, object: &str, value: Option<u64>, line:
         object: object.to_owned(),
         value,
         size: if value.is_some() { 4 } else { 0 },
+        text: value.map_or_else(String::new, |value| value.to_string()),
         place: format!("account.c:{line}"),
     };
     Compared::new(moment)

@@ -6,10 +6,10 @@
 //! Uncommitted changes and untracked files count as well.
 
 use crate::error::{Error, Result};
-use crate::inspect::{Piece, Symbols, View};
 use crate::process::run_config::{Output, RunConfig};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
+use heisen_inspect::{Piece, Symbols, View};
 use heisen_trace::Frame;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -2,10 +2,10 @@
 //! It ends the check.
 
 use crate::error::Error;
-use crate::inspect::{Symbols, View};
 use crate::patch::Patches;
 use crate::process::slots::registers;
 use crate::process::zygote::Observer;
+use heisen_inspect::{Symbols, View};
 use heisen_trace::{Op, Stack};
 use heisen_wire::{Wire, state};
 use std::path::Path;

@@ -5,13 +5,13 @@
 //! function. This is computed once, on the parked program: the runtime only looks up an address.
 
 use crate::error::{Error, Result};
-use crate::inspect::maps::code_layout;
-use crate::inspect::{Piece, Symbols, View};
 use crate::platform::glob::matches_end;
 use crate::process::run_config::{Output, RunConfig};
 use crate::process::scope_ranges::{Range, Scope};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
+use heisen_inspect::maps::code_layout;
+use heisen_inspect::{Piece, Symbols, View};
 use heisen_wire::{MAX_SCOPE, scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -18,7 +18,6 @@ use crate::error::Result;
 use crate::explain::heap_error;
 use crate::explain::judge;
 use crate::explain::judge::Verdict;
-use crate::inspect::Symbols;
 use crate::process::access_points::Conflict;
 use crate::process::recorded_input;
 use crate::process::run_config::{Output, RunConfig};
@@ -27,6 +26,7 @@ use crate::process::stdin;
 use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
 pub(crate) use blocked::takes;
+use heisen_inspect::Symbols;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
@@ -122,6 +122,8 @@ pub struct TraceLine {
     pub event: Event,
     /// The name of the event's object.
     pub object: String,
+    /// The value of an access, as its type shows it; empty if there is none.
+    pub value: String,
     /// The event's place.
     pub place: String,
     /// The function that the place is in; empty if unknown.
@@ -319,7 +321,13 @@ impl Recorder<'_> {
             if line.object.starts_with("0x")
                 && let Some(name) = names.at(line.event.object, first + index as u32)
             {
-                line.object = name.to_owned();
+                line.object = name.text.clone();
+                if let Some(access) = line.event.access
+                    && let Some(of) = name.value(access.size)
+                {
+                    let pointed = |address| watcher.pointed.get(&address).cloned().flatten();
+                    line.value = of.text(access.value, access.size, pointed);
+                }
             }
         }
         Ok(())

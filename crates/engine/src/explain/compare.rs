@@ -199,6 +199,7 @@ pub(crate) mod tests {
                 op,
                 object: object.to_owned(),
                 value: access.then_some(value),
+                text: if access { value.to_string() } else { String::new() },
                 size: if access { 4 } else { 0 },
                 place: format!("p.c:{step}"),
             };

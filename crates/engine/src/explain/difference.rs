@@ -54,6 +54,7 @@ pub(crate) fn flow(closeup: &Closeup) -> Flow {
                 op: event.op,
                 object: line.object.clone(),
                 value: event.access.map(|access| access.value),
+                text: line.value.clone(),
                 size: event.access.map_or(0, |access| access.size),
                 // An operation of the runtime itself, such as the exit, has no code address.
                 place: if event.pc == 0 { String::new() } else { line.place.clone() },

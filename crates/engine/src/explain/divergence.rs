@@ -4,11 +4,11 @@
 //! differing event is named.
 
 use crate::error::Result;
-use crate::inspect::{Symbols, View};
 use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Event, Job, Operation, Run};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
+use heisen_inspect::{Symbols, View};
 use heisen_trace::{Note, Op, Plan, Stack};
 use std::path::Path;
 

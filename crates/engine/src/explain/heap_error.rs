@@ -3,11 +3,11 @@
 //! the block's allocation and release, and the stacks are taken there.
 
 use crate::error::Result;
-use crate::inspect::{Symbols, View};
 use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Job, registers};
 use crate::process::zygote::{Observer, Zygote};
 use crate::program::Program;
+use heisen_inspect::{Symbols, View};
 use heisen_trace::finding::{Block, BlockEvent};
 use heisen_trace::{Stack, ThreadId};
 use heisen_wire::{NO_THREAD, Wire, misuse, stop};

@@ -35,6 +35,7 @@ fn deadlock(finding: &Finding, failing: &Flow) -> Option<Classified> {
         op,
         object: object.to_owned(),
         value: None,
+        text: String::new(),
         size: 0,
         place,
     };

@@ -6,10 +6,10 @@
 //! memory is not, nor are unused parts of stacks. If anything cannot be read, the states count as different:
 //! in doubt there is no livelock.
 
-use crate::inspect::memory::read_bytes;
-use crate::inspect::{ProgramFrame, Registers, View};
-use crate::process::slots::{registers, report_of};
-use heisen_wire::{SIZE, Wire, saved, state};
+use crate::process::slots::{registers, report_of, saved_registers};
+use heisen_inspect::memory::read_bytes;
+use heisen_inspect::{ProgramFrame, View};
+use heisen_wire::{SIZE, Wire, state};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::ops::Range;
@@ -111,32 +111,11 @@ fn threads(wire: &Wire, view: &View<'_>) -> Option<Vec<(usize, Option<ProgramFra
             state::ENDED => continue,
             state::NEW => None,
             _ if number == running => Some(view.program_frame(registers(wire))?),
-            _ => Some(view.program_frame(Registers::saved_at(view, t.sp.load(Relaxed))?)?),
+            _ => Some(view.program_frame(saved_registers(view, t.sp.load(Relaxed))?)?),
         };
         out.push((number, frame));
     }
     Some(out)
-}
-
-impl Registers {
-    /// The registers that a switch left on the stack of a thread; `None` if they cannot be read.
-    pub(crate) fn saved_at(view: &View<'_>, sp: u64) -> Option<Registers> {
-        let mut words = [0; saved::WORDS];
-        if sp == 0 {
-            return None;
-        }
-        view.read_words(sp, &mut words).ok()?;
-        Some(Registers {
-            rip: words[saved::RIP],
-            rsp: sp + 8 * saved::WORDS as u64,
-            rbp: words[saved::RBP],
-            rbx: words[saved::RBX],
-            r12: words[saved::R12],
-            r13: words[saved::R13],
-            r14: words[saved::R14],
-            r15: words[saved::R15],
-        })
-    }
 }
 
 /// The offset in each open file.

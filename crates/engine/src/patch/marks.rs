@@ -3,7 +3,7 @@
 
 use super::code::Text;
 use crate::error::{Error, Result};
-use crate::inspect::{NamedFunction, View, nearest};
+use heisen_inspect::{NamedFunction, View, nearest};
 use heisen_wire::patch::{ENTRY, LINE, RETURN};
 use heisen_wire::script::MAX_NAMED;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};

@@ -1,9 +1,9 @@
 //! Selects the modules to be patched.
 
 use crate::error::{Error, Result};
-use crate::inspect::Loaded;
 use crate::platform::glob::matches_end;
 use crate::program::uninstrumented;
+use heisen_inspect::Loaded;
 
 /// Stands for the program itself and its own libraries.
 pub const DEFAULT: &str = "default";

@@ -1,6 +1,6 @@
 //! Finds unused memory near a module: a jump reaches at most two gigabytes.
 
-use crate::inspect::maps::Mapping;
+use heisen_inspect::maps::Mapping;
 
 const PAGE: u64 = 4096;
 /// The lowest address that processes may map on a machine with default settings.

@@ -19,7 +19,7 @@
 
 use super::code::Atomic;
 use super::find::Piece;
-use crate::inspect::MovedPiece;
+use heisen_inspect::MovedPiece;
 use heisen_wire::patch::ASIDE;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, FlowControl, IcedError, Instruction, InstructionBlock,

@@ -1,5 +1,5 @@
 //! Wraps the few system interfaces that the standard library does not offer. Nearly all unsafe code of the
-//! engine is here; the rest is in `inspect::memory` and `process::spin_watch`.
+//! engine is here; the rest is in `process::spin_watch`.
 
 use crate::error::Error;
 use crate::platform::seccomp::Instruction;

@@ -2,7 +2,7 @@
 //! `check::scope` computes them.
 
 use crate::error::{Error, Result};
-use crate::inspect::maps::code_layout;
+use heisen_inspect::maps::code_layout;
 use heisen_wire::Wire;
 use std::sync::atomic::Ordering::Relaxed;
 

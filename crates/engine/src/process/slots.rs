@@ -1,9 +1,9 @@
 //! Accesses the slots of the wire for the engine: writes jobs into them and reads results from them.
 
 use crate::error::{Error, Result};
-use crate::inspect::Registers;
 use crate::process::access_points::{Conflict, read_conflicts};
 use crate::process::run_config::RunConfig;
+use heisen_inspect::{Registers, View};
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::plan::{Sleeper, Touches};
 use heisen_trace::{
@@ -12,7 +12,7 @@ use heisen_trace::{
 };
 use heisen_wire::{
     Lists, MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD,
-    Report, Slot, Wire, diverged, end, flag, named, policy, sleeper,
+    Report, Slot, Wire, diverged, end, flag, named, policy, saved, sleeper,
 };
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -544,4 +544,23 @@ pub fn read_events(wire: &Wire) -> Vec<Event> {
 pub(crate) fn registers(wire: &Wire) -> Registers {
     let r: [u64; 8] = std::array::from_fn(|i| wire.stop.registers[i].load(Relaxed));
     Registers { rip: r[0], rsp: r[1], rbp: r[2], rbx: r[3], r12: r[4], r13: r[5], r14: r[6], r15: r[7] }
+}
+
+/// The registers that a switch left on the stack of a thread; `None` if they cannot be read.
+pub(crate) fn saved_registers(view: &View<'_>, sp: u64) -> Option<Registers> {
+    let mut words = [0; saved::WORDS];
+    if sp == 0 {
+        return None;
+    }
+    view.read_words(sp, &mut words).ok()?;
+    Some(Registers {
+        rip: words[saved::RIP],
+        rsp: sp + 8 * saved::WORDS as u64,
+        rbp: words[saved::RBP],
+        rbx: words[saved::RBX],
+        r12: words[saved::R12],
+        r13: words[saved::R13],
+        r14: words[saved::R14],
+        r15: words[saved::R15],
+    })
 }

@@ -22,7 +22,7 @@ mod varied;
 
 pub use forced::Loops;
 
-use crate::inspect::memory::read_bytes;
+use heisen_inspect::memory::read_bytes;
 use heisen_wire::SPINS;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 use std::collections::{HashMap, HashSet};

@@ -10,13 +10,13 @@ mod running;
 pub use running::keep;
 
 use crate::error::{Error, Result};
-use crate::inspect::{Symbols, View};
 use crate::patch::{Named, Patches};
 use crate::platform::sys;
 use crate::platform::sys::Mapping;
 use crate::process::run_config::{Output, Part, RunConfig};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
+use heisen_inspect::{Symbols, View};
 use heisen_wire::script::{Event, MAX_SCRIPTED};
 use heisen_wire::system::{self, Few, WITHDRAWN, state};
 use running::Running;

@@ -13,7 +13,6 @@ use crate::process::run_config::{Output, RunConfig};
 pub use scripted::NextStop;
 
 use crate::error::{Error, Result};
-use crate::inspect::{Symbols, View};
 use crate::platform::sys;
 use crate::platform::sys::Mapping;
 use crate::process::access_points::Points;
@@ -29,6 +28,7 @@ use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::spin_watch;
 use crate::process::spin_watch::WatchLevel;
 use effort::{Effort, Idle};
+use heisen_inspect::{Symbols, View};
 use heisen_trace::{CodePlace, Note, Stack};
 use heisen_wire::{MAX_SLOTS, SPINS, Wire, flag, script, spin as wire_spin, stop, turn};
 use std::process::{Child, ExitStatus};

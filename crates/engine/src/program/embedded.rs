@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::platform::sys;
 use crate::program;
 use std::fs::{self, DirBuilder};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -123,7 +123,7 @@ fn private(directory: &Path) -> std::io::Result<()> {
 fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let path = directory.join(name);
-    let is_there = || fs::read(&path).is_ok_and(|there| there == bytes);
+    let is_there = || fs::File::open(&path).and_then(|file| holds(file, bytes)).unwrap_or(false);
     if is_there() {
         return Ok(path);
     }
@@ -149,6 +149,20 @@ fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf>
     placed.map(|()| path)
 }
 
+/// Whether a file has these bytes. It is read in parts: memory for all of it would cost each command more than the
+/// comparison.
+fn holds(mut file: impl Read, bytes: &[u8]) -> std::io::Result<bool> {
+    let (mut rest, mut part) = (bytes, [0; 1 << 16]);
+    loop {
+        let read = file.read(&mut part)?;
+        match rest.strip_prefix(&part[..read]) {
+            Some(_) if read == 0 => return Ok(rest.is_empty()),
+            Some(after) => rest = after,
+            None => return Ok(false),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,8 +186,11 @@ mod tests {
             });
             assert!(inodes.iter().all(|&inode| inode == inodes[0]), "{inodes:?}");
         }
-        fs::write(directory.join("file-0"), "damaged").unwrap();
-        assert_eq!(fs::read(place(&directory, "file-0", &bytes).unwrap()).unwrap(), bytes);
+        let longer = [&bytes[..], b"!"].concat();
+        for damaged in [b"damaged", &b""[..], &bytes[..bytes.len() - 1], &longer] {
+            fs::write(directory.join("file-0"), damaged).unwrap();
+            assert_eq!(fs::read(place(&directory, "file-0", &bytes).unwrap()).unwrap(), bytes);
+        }
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 20, "something was left behind");
         fs::remove_dir_all(&directory).unwrap();
     }

@@ -179,6 +179,22 @@ fn nothing_is_claimed_that_no_execution_shows() {
     }
 }
 
+/// Accesses are no scheduling points here, so another order of them may avoid the failure even after the point of no
+/// return. What is said of it is limited to the scheduling points.
+#[test]
+fn the_point_of_no_return_is_one_of_scheduling_points() {
+    let directory = scratch();
+    let text = "#include <assert.h>\n#include <pthread.h>\nstatic int ready;\n\
+                static void *set(void *a) { ready = 1; return a; }\n\
+                static void *use(void *a) { for (volatile int i = 0; i < 10; i++) {} assert(ready); return a; }\n\
+                int main(void) { pthread_t t[2]; pthread_create(&t[0], 0, use, 0); pthread_create(&t[1], 0, set, 0);\n\
+                pthread_join(t[0], 0); pthread_join(t[1], 0); return 0; }\n";
+    std::fs::write(directory.path().join("late.c"), text).expect("a file");
+    let ran = run(heisen(directory.path()).args(["check", "late.c"])).expect(1);
+    let line = ran.out.lines().find(|line| line.contains("the point of no return")).expect("the point");
+    assert!(line.contains("scheduling point"), "{line}");
+}
+
 /// The accesses of atomics are in a header of the compiler; the story shows their callers.
 #[test]
 fn accesses_in_libraries_are_shown_at_their_callers() {

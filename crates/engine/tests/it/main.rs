@@ -15,3 +15,4 @@ mod races;
 mod rooms;
 mod same;
 mod scope;
+mod values;

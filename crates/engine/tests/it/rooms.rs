@@ -7,11 +7,10 @@ const RULES: &[Rule] = &[
     ("error", &[]),
     ("platform", &["error"]),
     ("program", &["error", "platform"]),
-    ("inspect", &["error", "platform"]),
-    ("patch", &["error", "platform", "program", "inspect"]),
-    ("process", &["error", "platform", "program", "inspect", "patch"]),
-    ("explain", &["error", "platform", "program", "inspect", "patch", "process"]),
-    ("check", &["error", "platform", "program", "inspect", "patch", "process", "explain"]),
+    ("patch", &["error", "platform", "program"]),
+    ("process", &["error", "platform", "program", "patch"]),
+    ("explain", &["error", "platform", "program", "patch", "process"]),
+    ("check", &["error", "platform", "program", "patch", "process", "explain"]),
 ];
 
 const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");

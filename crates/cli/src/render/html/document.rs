@@ -140,6 +140,7 @@ mod tests {
             object: String::new(),
             value: None,
             size: 0,
+            text: String::new(),
             place,
         }
     }

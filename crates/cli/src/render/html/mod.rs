@@ -329,7 +329,7 @@ fn action(moment: &Moment) -> String {
 
 /// The value of an access, as in " = 100".
 fn value(moment: &Moment) -> String {
-    moment.value.map_or(String::new(), |value| format!(" = {}", words::value(value, moment.size)))
+    moment.value.map_or(String::new(), |_| format!(" = {}", escaped(&moment.text)))
 }
 
 fn at(place: &str) -> String {
@@ -525,22 +525,6 @@ mod tests {
             page(&json!({ "program": "x", "explanation": null })).contains("This finding has no explanation")
         );
         assert!(page(&Value::Null).contains("</html>"));
-    }
-
-    #[test]
-    fn values_are_readable() {
-        let cases = [
-            (100, 4, "100"),
-            (0xffff_ffff, 4, "-1"),
-            (200, 1, "200"),
-            (255, 4, "255"),
-            (u64::MAX, 8, "-1"),
-            (0x7fff_1234_5678, 8, "0x7fff12345678"),
-            (7, 0, "7"),
-        ];
-        for (value, size, text) in cases {
-            assert_eq!(words::value(value, size), text);
-        }
     }
 
     #[test]

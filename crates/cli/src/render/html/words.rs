@@ -123,18 +123,6 @@ pub fn kind(op: Op) -> &'static str {
     }
 }
 
-/// A value of `size` bytes. Small negative numbers of at least 4 bytes keep their sign. Values of more than 32
-/// bits, which are mostly addresses, are hexadecimal. `script/document.js` writes values in the same way.
-pub fn value(value: u64, size: u8) -> String {
-    let unused = 64 - 8 * u32::from(size.clamp(1, 8));
-    let signed = (value << unused).cast_signed() >> unused;
-    match value {
-        _ if size >= 4 && (-65536..0).contains(&signed) => signed.to_string(),
-        0..=0xffff_ffff => value.to_string(),
-        _ => format!("{value:#x}"),
-    }
-}
-
 /// The sentence that says what a class of bugs means.
 pub fn meaning(class: BugClass, object: &str) -> String {
     let of = if object.is_empty() { String::new() } else { format!(" of {object}") };

@@ -5,9 +5,11 @@ use super::TraceLine;
 use super::blocked::{holders, is_sleep, missed_wakeup, takes};
 use super::namer::Namer;
 use crate::explain::cycle;
-use crate::inspect::{Registers, View};
-use crate::process::slots::{Event, report_of};
+use crate::process::slots::{Event, report_of, saved_registers};
+use heisen_inspect::View;
+use heisen_inspect::value::ValueType;
 use heisen_trace::cycle::{Cycle, Repeated};
+use heisen_trace::explanation::untyped;
 use heisen_trace::finding::{Held, ThreadEnd};
 use heisen_trace::{Op, Stack, ThreadId};
 use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, WITHOUT_OWNER, Wire, state};
@@ -19,7 +21,7 @@ pub(super) fn paused_stack(view: &mut View<'_>, t: &Thread) -> Stack {
     if t.state.load(Relaxed) == state::NEW {
         return Stack(view.frame_at(t.start.load(Relaxed), false));
     }
-    let registers = Registers::saved_at(view, t.sp.load(Relaxed));
+    let registers = saved_registers(view, t.sp.load(Relaxed));
     registers.map_or_else(Stack::default, |registers| view.stack(registers))
 }
 
@@ -195,15 +197,20 @@ pub(super) fn held_by(
     held.into_iter().map(describe).collect()
 }
 
+/// The global variables or functions that begin at addresses; `None` where none begins.
+pub(super) type Pointed = HashMap<u64, Option<String>>;
+
 /// All events with their names and places, as far as the end of the execution shows them, and which of them use memory
 /// that has no name of its own.
 pub(super) fn describe_events(
     view: &mut View<'_>,
     wire: &Wire,
     events: Vec<Event>,
+    pointed: &mut Pointed,
 ) -> (Vec<TraceLine>, Vec<bool>) {
     let mut places: HashMap<u64, (String, String, bool)> = HashMap::new();
     let mut objects: HashMap<(u64, Op), (String, bool)> = HashMap::new();
+    let mut types: HashMap<(u64, u8), Option<ValueType>> = HashMap::new();
     events
         .into_iter()
         .map(|event| {
@@ -225,7 +232,19 @@ pub(super) fn describe_events(
                     (name, unnamed)
                 })
                 .clone();
-            (TraceLine { event, object, place, function, own }, unnamed)
+            let value = event.access.map_or_else(String::new, |access| {
+                if access.size == 8 && !pointed.contains_key(&access.value) {
+                    pointed.insert(access.value, view.symbol_at(access.value));
+                }
+                let pointed = |address| pointed.get(&address).cloned().flatten();
+                let key = (event.object, access.size);
+                let of = types.entry(key).or_insert_with(|| view.global_type(event.object, access.size));
+                match of {
+                    Some(of) => of.text(access.value, access.size, pointed),
+                    None => untyped(access.value, access.size),
+                }
+            });
+            (TraceLine { event, object, value, place, function, own }, unnamed)
         })
         .unzip()
 }

@@ -4,12 +4,13 @@
 
 use super::namer::{HeapBlock, Namer, live_stacks};
 use crate::error::Result;
-use crate::inspect::names::Named;
-use crate::inspect::{Symbols, View};
 use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Event, Job, read_last_event, registers, report_of};
 use crate::process::zygote::{Observer, Zygote};
 use crate::program::Program;
+use heisen_inspect::names::{Named, Target};
+use heisen_inspect::value::ValueType;
+use heisen_inspect::{Symbols, View};
 use heisen_trace::Stack;
 use heisen_wire::{MAX_STOPS, Wire, stop};
 use std::cmp::Reverse;
@@ -71,7 +72,9 @@ impl Observer for MomentWatcher<'_> {
         if wanted.name {
             block = HeapBlock::reported(wire, event.object);
             let range = block.as_ref().map(|block| block.range.clone());
-            named = view.name(event.object, &live_stacks(&view, wire), range);
+            let size = event.access.map_or(0, |access| access.size);
+            let target = Target { address: event.object, size, block: range };
+            named = view.name(&target, &live_stacks(&view, wire));
             if let (None, Some(block)) = (&named, &block) {
                 words = Some(block.words(&mut view, event.object));
             }
@@ -106,7 +109,22 @@ pub(super) fn look(
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// By address: from which event on it has which name.
-    names: HashMap<u64, Vec<(u32, String)>>,
+    names: HashMap<u64, Vec<(u32, ObjectName)>>,
+}
+
+/// The name of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ObjectName {
+    pub(super) text: String,
+    /// The types of its values, by their sizes.
+    values: Vec<(u8, ValueType)>,
+}
+
+impl ObjectName {
+    /// The type of its value of this size, if it is known.
+    pub(super) fn value(&self, size: u8) -> Option<&ValueType> {
+        self.values.iter().find(|(of, _)| *of == size).map(|(_, value)| value)
+    }
 }
 
 impl Names {
@@ -135,13 +153,18 @@ impl Names {
                 Some(named) => namer.distinct(named),
                 None => seen.iter().find_map(|seen| seen.words.clone()).unwrap_or_default(),
             };
-            names.names.entry(address).or_default().push((from, text));
+            let value = |seen: &&Seen| {
+                let named = seen.named.as_ref().filter(|named| best.is_some_and(|best| best.text == named.text))?;
+                Some((seen.event.access?.size, named.value.clone()?))
+            };
+            let values = seen.iter().filter_map(value).collect();
+            names.names.entry(address).or_default().push((from, ObjectName { text, values }));
         }
         names
     }
 
     /// The name of an address at an event.
-    pub(super) fn at(&self, address: u64, number: u32) -> Option<&str> {
+    pub(super) fn at(&self, address: u64, number: u32) -> Option<&ObjectName> {
         let names = self.names.get(&address)?;
         let index = names.partition_point(|(from, _)| *from <= number);
         Some(&names[index.saturating_sub(1)].1)
@@ -185,7 +208,7 @@ mod tests {
     fn seen(object: u64, block: u64, text: &str, pointers: usize) -> Seen {
         let event =
             Event { step: 1, thread: ThreadId(1), op: Op::MemRead, ok: true, object, pc: 7, access: None };
-        let named = Named { text: text.into(), pointers, order: 1, base: object };
+        let named = Named { text: text.into(), pointers, order: 1, base: object, value: None };
         Seen { event, stack: None, named: Some(named), block, words: None }
     }
 
@@ -197,7 +220,7 @@ mod tests {
             (9, seen(64, 2, "list->head", 1)),
         ]);
         let names = Names::of(&moments);
-        let at = |number| names.at(64, number);
+        let at = |number| names.at(64, number).map(|name| name.text.as_str());
         assert_eq!([at(1), at(3), at(6)], [Some("queue->done"); 3]);
         assert_eq!([at(9), at(12)], [Some("list->head"); 2]);
         assert_eq!(names.at(65, 3), None);
@@ -208,12 +231,15 @@ mod tests {
         let moments =
             Moments::from([(3, seen(64, 0, "i", 0)), (5, seen(64, 0, "i", 0)), (9, seen(64, 0, "sum", 0))]);
         let names = Names::of(&moments);
-        assert_eq!([names.at(64, 5), names.at(64, 9)], [Some("i"), Some("sum")]);
+        let at = |number| names.at(64, number).map(|name| name.text.as_str());
+        assert_eq!([at(5), at(9)], [Some("i"), Some("sum")]);
     }
 
     #[test]
     fn variables_of_the_program_are_better_than_self() {
-        let rank_of = |text: &str, pointers| rank(&Named { text: text.into(), pointers, order: 0, base: 0 });
+        let rank_of = |text: &str, pointers| {
+            rank(&Named { text: text.into(), pointers, order: 0, base: 0, value: None })
+        };
         assert!(rank_of("pool->lock", 1) < rank_of("this->lock", 1));
         assert!(rank_of("self.lock", 1) < rank_of("pool.inner.lock", 2));
         assert_eq!(rank_of("selfish", 1), (1, false));

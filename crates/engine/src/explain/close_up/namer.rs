@@ -1,9 +1,9 @@
 //! Names objects at the pauses of a close-up. An object has one name in the whole close-up, unless its memory gets a
 //! new use.
 
-use crate::inspect::names::{LiveStack, Named};
-use crate::inspect::{Registers, View};
-use crate::process::slots::{registers, report_of};
+use crate::process::slots::{registers, report_of, saved_registers};
+use heisen_inspect::View;
+use heisen_inspect::names::{LiveStack, Named, Target};
 use heisen_trace::Stack;
 use heisen_wire::{Wire, state, stop};
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ pub(super) fn live_stacks(view: &View<'_>, wire: &Wire) -> Vec<LiveStack> {
             // The thread-local memory of a thread exists until the thread is joined.
             state::ENDED => return Some(LiveStack::ended(number as u16, t.handle.load(Relaxed))),
             _ if number == running => registers(wire),
-            _ => Registers::saved_at(view, t.sp.load(Relaxed))?,
+            _ => saved_registers(view, t.sp.load(Relaxed))?,
         };
         Some(view.live_stack(number as u16, t.handle.load(Relaxed), registers))
     });
@@ -97,7 +97,8 @@ impl Namer {
         }
         let stacks = self.stacks.get_or_insert_with(|| live_stacks(view, wire));
         let block = HeapBlock::reported(wire, address).map(|block| block.range);
-        let named = match (self.known.get(&address), view.name(address, stacks, block)) {
+        let target = Target { address, size: 0, block };
+        let named = match (self.known.get(&address), view.name(&target, stacks)) {
             // A variable of a function that began later has taken the place of another.
             (Some(old), Some(new)) if new.pointers == 0 && old.base != new.base => new,
             (Some(old), _) => old.clone(),
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn different_objects_of_one_name_are_numbered() {
         let mut namer = Namer::default();
-        let named = |base| Named { text: "node->lock".into(), pointers: 1, order: 1, base };
+        let named = |base| Named { text: "node->lock".into(), pointers: 1, order: 1, base, value: None };
         let names = [64, 128, 64].map(|base| namer.distinct(&named(base)));
         assert_eq!(names, ["node->lock", "node->lock #2", "node->lock"]);
     }

@@ -3,10 +3,10 @@
 use super::describe::held_by;
 use super::namer::Namer;
 use crate::explain::judge::Verdict;
-use crate::inspect::memory::StackMemory;
-use crate::inspect::{Registers, View};
 use crate::process::access_points::{Conflict, Side};
 use crate::process::slots::{Event, read_events, registers, report_of};
+use heisen_inspect::memory::StackMemory;
+use heisen_inspect::{Registers, View};
 use heisen_trace::race::{Access, Race};
 use heisen_trace::{FindingKind, Stack, ThreadId};
 use heisen_wire::{Wire, stop};

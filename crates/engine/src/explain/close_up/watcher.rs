@@ -3,8 +3,8 @@
 
 use super::blocked::{self, settle};
 use super::describe::{
-    describe_cycle, describe_events, describe_thread, held_by, holders_for, is_timer, object_name, or_place,
-    path_of, paused_stack, thread_name,
+    Pointed, describe_cycle, describe_events, describe_thread, held_by, holders_for, is_timer, object_name,
+    or_place, path_of, paused_stack, thread_name,
 };
 use super::moments::{MAX_MOMENTS, Wanted};
 use super::namer::Namer;
@@ -13,9 +13,9 @@ use super::race_watch::RaceWatch;
 use super::{TraceLine, WatchedAccess};
 use crate::explain::livelock::Recurrence;
 use crate::explain::{cycle, divergence, heap_error};
-use crate::inspect::{Symbols, View};
 use crate::process::slots::{Event, diverged_place, read_events, registers, report_of};
 use crate::process::zygote::Observer;
+use heisen_inspect::{Symbols, View};
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::ThreadLine;
@@ -48,6 +48,7 @@ pub(super) struct Watcher {
     pub(super) memory: Option<heap_error::Error>,
     pub(super) recurrence: Recurrence,
     pub(super) namer: Namer,
+    pub(super) pointed: Pointed,
     /// Events whose stack or name only a pause at the event can show, by their number.
     pub(super) wanted: Vec<(u32, Wanted, Target)>,
 }
@@ -202,7 +203,7 @@ impl Watcher {
         }
         if self.trace_wanted {
             let first = first_number(wire, &events);
-            let (trace, unnamed) = describe_events(view, wire, events);
+            let (trace, unnamed) = describe_events(view, wire, events, &mut self.pointed);
             self.want_lines(first, &trace, &unnamed);
             self.trace = trace;
         }

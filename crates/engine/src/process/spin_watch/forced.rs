@@ -8,7 +8,7 @@
 //! have ended by itself, yields at a moment that depends on the clock: the verdict says so.
 
 use super::{Code, RIP, Traced};
-use crate::inspect::maps;
+use heisen_inspect::maps;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;

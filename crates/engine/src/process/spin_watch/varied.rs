@@ -10,7 +10,7 @@
 //! is taken for a spin loop.
 
 use super::{Code, General, RIP, Traced, value};
-use crate::inspect::memory::read_bytes;
+use heisen_inspect::memory::read_bytes;
 use iced_x86::{
     FlowControl, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, OpKind, Register,
     RflagsBits,

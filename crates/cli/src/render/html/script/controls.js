@@ -35,8 +35,8 @@ function refilter() {
     if (kind !== "" && wordsOf(event).kind !== kind) return false;
     if (onlyDifferences && !differs(event)) return false;
     if (wanted.length === 0) return true;
-    event.text ??= `${sentence(event)} ${wordsOf(event).name} ${event.place} ${event.step}`.toLowerCase();
-    return wanted.every((word) => event.text.includes(word));
+    event.searched ??= `${sentence(event)} ${wordsOf(event).name} ${event.place} ${event.step}`.toLowerCase();
+    return wanted.every((word) => event.searched.includes(word));
   };
   failing.filter(matches);
   passing.filter(matches);

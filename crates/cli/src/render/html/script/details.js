@@ -99,9 +99,9 @@ function show(panel, index) {
   setAddress(address(panel, index));
 }
 
-function longValue({ value, size }) {
+function longValue({ value, size, text }) {
   const exact = BigInt(value);
-  const forms = new Set([valueText(value, size), String(exact), `0x${exact.toString(16)}`]);
+  const forms = new Set([text, String(exact), `0x${exact.toString(16)}`]);
   const [first, ...rest] = forms;
   const bytes = size > 0 ? `, ${count(size, "byte")}` : "";
   return `${first}${rest.length > 0 ? ` (${rest.join(", ")})` : ""}${bytes}`;

@@ -57,14 +57,6 @@ function count(n, what) {
   return `${number(n)} ${what}${n === 1 ? "" : "s"}`;
 }
 
-/** A value as the summary writes it: see `words::value`. */
-function valueText(value, size) {
-  const exact = BigInt(value);
-  const signed = BigInt.asIntN(8 * Math.min(size || 8, 8), exact);
-  if (size >= 4 && signed < 0n && signed >= -65536n) return String(signed);
-  return exact > 0xffffffffn ? `0x${exact.toString(16)}` : String(exact);
-}
-
 // ---- The document ----
 
 function read(id) {
@@ -86,7 +78,7 @@ const hasValue = (event) => event.value !== null && event.value !== undefined;
 
 function what(event) {
   const object = event.object ? ` ${event.object}` : "";
-  const value = hasValue(event) ? ` = ${valueText(event.value, event.size)}` : "";
+  const value = hasValue(event) ? ` = ${event.text}` : "";
   return `${wordsOf(event).verb}${object}${value}`;
 }
 

@@ -21,28 +21,29 @@ mod short;
 use super::debug_info::DebugInfo;
 use super::memory::StackMemory;
 use super::types::Types;
+use super::value::ValueType;
 use super::{Image, Registers, View};
 use heisen_trace::Stack;
 use location::Frame;
+pub use search::Target;
 use search::{Root, Search};
-pub(crate) use short::short;
+pub use short::short;
 use std::cell::RefCell;
-use std::ops::Range;
 
 /// The functions that a thread has not left.
 #[derive(Debug)]
-pub(crate) struct LiveStack {
+pub struct LiveStack {
     /// The number of the thread.
-    pub(crate) thread: u16,
+    pub thread: u16,
     /// The thread pointer, from which thread-local variables are counted; 0 if unknown.
-    pub(crate) pointer: u64,
+    pub pointer: u64,
     /// Innermost first.
     frames: Vec<LiveFrame>,
 }
 
 impl LiveStack {
     /// A thread that has left all its functions.
-    pub(crate) fn ended(thread: u16, pointer: u64) -> LiveStack {
+    pub fn ended(thread: u16, pointer: u64) -> LiveStack {
         LiveStack { thread, pointer, frames: Vec::new() }
     }
 }
@@ -57,20 +58,23 @@ struct LiveFrame {
 
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
-    pub(crate) text: String,
+pub struct Named {
+    /// The path.
+    pub text: String,
     /// How many pointers the path follows. Names with fewer are better.
-    pub(crate) pointers: usize,
+    pub pointers: usize,
     /// Among equal numbers of pointers, the position of the variable. The lower the better.
-    pub(crate) order: usize,
+    pub order: usize,
     /// Where the object begins to which the last part of the path belongs. Two addresses with the same name and
     /// different bases are different objects.
-    pub(crate) base: u64,
+    pub base: u64,
+    /// The type of the value that is accessed there, if it is known.
+    pub value: Option<ValueType>,
 }
 
 impl View<'_> {
     /// The functions that a thread has not left, from its registers.
-    pub(crate) fn live_stack(&self, thread: u16, pointer: u64, registers: Registers) -> LiveStack {
+    pub fn live_stack(&self, thread: u16, pointer: u64, registers: Registers) -> LiveStack {
         let mut memory = StackMemory::new(self.pid);
         let unwound = self.unwound(registers, &mut memory);
         let cfa = unwound.iter().skip(1).map(|(_, cpu)| cpu.rsp()).chain([None]);
@@ -82,12 +86,12 @@ impl View<'_> {
     }
 
     /// The name of an address in a global variable.
-    pub(crate) fn global_name(&self, address: u64) -> Option<String> {
+    pub fn global_name(&self, address: u64) -> Option<String> {
         self.object_name(address).map(|name| short(&name))
     }
 
     /// The innermost frames of a thread, up to the first with a line of the program.
-    pub(crate) fn stack_to_program(&mut self, registers: Registers) -> Stack {
+    pub fn stack_to_program(&mut self, registers: Registers) -> Stack {
         let mut frames = Vec::new();
         for (call, _) in self.unwound(registers, &mut StackMemory::new(self.pid)) {
             if self.is_hidden(call) {
@@ -101,20 +105,19 @@ impl View<'_> {
         Stack(frames)
     }
 
-    /// The name of an address that lies in this block of the heap, if it lies in one.
-    pub(crate) fn name(
-        &self,
-        address: u64,
-        stacks: &[LiveStack],
-        block: Option<Range<u64>>,
-    ) -> Option<Named> {
+    /// The name of an address.
+    pub fn name(&self, target: &Target, stacks: &[LiveStack]) -> Option<Named> {
+        let address = target.address;
         if let Some(text) = self.global_name(address) {
-            return Some(Named { text, pointers: 0, order: 0, base: address });
+            let value = self.global_type(address, target.size);
+            return Some(Named { text, pointers: 0, order: 0, base: address, value });
         }
         let mut best: Option<Named> = None;
         for image in &self.images {
-            let Some(debug) = self.module(image).and_then(|module| module.debug()) else { continue };
-            let found = self.name_in(image, debug, address, stacks, block.clone());
+            // Reading the debug information of the runtime would take longer than all else.
+            let module = self.module(image).filter(|module| !self.hides(module));
+            let Some(debug) = module.and_then(|module| module.debug()) else { continue };
+            let found = self.name_in(image, debug, target, stacks);
             let better = |new: &Named| {
                 best.as_ref().is_none_or(|old| (new.pointers, new.order) < (old.pointers, old.order))
             };
@@ -127,10 +130,10 @@ impl View<'_> {
         &self,
         image: &Image,
         debug: &DebugInfo,
-        address: u64,
+        target: &Target,
         stacks: &[LiveStack],
-        block: Option<Range<u64>>,
     ) -> Option<Named> {
+        let address = target.address;
         let memory = RefCell::new(StackMemory::new(self.pid));
         let read = |address: u64| memory.borrow_mut().word(address);
         debug.with_variables(|dwarf, variables| {
@@ -143,7 +146,8 @@ impl View<'_> {
                     };
                     let name = variables.thread_local(&types, offset)?;
                     let text = format!("{} of T{}", short(&name), stack.thread);
-                    return Some(Named { text, pointers: 0, order: 0, base: address });
+                    let value = variables.thread_local_type(&types, offset, target.size);
+                    return Some(Named { text, pointers: 0, order: 0, base: address, value });
                 }
             }
             let mut roots = Vec::new();
@@ -165,7 +169,7 @@ impl View<'_> {
                 }
             }
             let pointers = |type_| debug.pointers(&types, type_);
-            Search::new(&types, &pointers, &read, address, block).run(roots)
+            Search::new(&types, &pointers, &read, target.clone()).run(roots)
         })
     }
 }

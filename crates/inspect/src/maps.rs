@@ -84,7 +84,7 @@ fn unescape(path: &[u8]) -> Vec<u8> {
 
 /// The lines of `/proc/PID/maps` for code from files. Equal for two processes that have the same code at the
 /// same addresses.
-pub(crate) fn code_layout(pid: i32) -> String {
+pub fn code_layout(pid: i32) -> String {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let code = |line: &&str| line.contains(" r-xp ") && line.contains('/');
     maps.lines().filter(code).collect::<Vec<_>>().join("\n")

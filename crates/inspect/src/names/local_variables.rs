@@ -1,8 +1,8 @@
 //! Finds the local variables of a function at one of its instructions: parameters, and variables of the blocks and
 //! inlined functions that hold the instruction.
 
-use crate::inspect::dwarf_unit::{EntryRef, Slice};
-use crate::inspect::types::Types;
+use crate::dwarf_unit::{EntryRef, Slice};
+use crate::types::Types;
 use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, EntriesTreeNode, Unit, UnitOffset};
 
 /// How deep blocks may be nested.

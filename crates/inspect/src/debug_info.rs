@@ -9,6 +9,7 @@ use super::names::local_variables::{Scope, scope};
 use super::qualified_name::qualified;
 use super::symbols::is_mangled;
 use super::types::{Pointer, Types};
+use super::value::ValueType;
 use super::variables::Variables;
 use addr2line::{Context, Frame, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Dwarf, DwarfSections, EndianArcSlice, EndianSlice, LittleEndian, Reader, Section};
@@ -173,6 +174,11 @@ impl DebugInfo {
     /// information leaves out.
     pub fn variable(&self, address: u64, size: Option<u64>) -> Option<String> {
         self.with_variables(|dwarf, variables| variables.describe(dwarf, address, size))
+    }
+
+    /// The type of the value of `size` bytes at an address in a global variable.
+    pub fn value_type(&self, address: u64, size: u8) -> Option<ValueType> {
+        self.with_variables(|dwarf, variables| variables.value_type(dwarf, address, size))
     }
 }
 

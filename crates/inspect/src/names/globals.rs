@@ -1,9 +1,9 @@
 //! Lists the global variables of the program that hold pointers, from which the search for names begins.
 
-use crate::inspect::dwarf_unit::EntryRef;
-use crate::inspect::symbols::demangle;
-use crate::inspect::types::{Pointer, Types};
-use crate::inspect::variables::Variables;
+use crate::dwarf_unit::EntryRef;
+use crate::symbols::demangle;
+use crate::types::{Pointer, Types};
+use crate::variables::Variables;
 use std::sync::Arc;
 
 /// The largest number of global variables whose types are read.

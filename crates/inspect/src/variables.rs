@@ -5,6 +5,7 @@
 use super::dwarf_unit::{EntryRef, Slice, UnitInfo};
 use super::symbols::{demangle, is_mangled};
 use super::types::Types;
+use super::value::ValueType;
 use gimli::{Attribute, AttributeValue, DwTag, Dwarf, Operation, Unit, UnitOffset, UnitRef};
 use std::ops::Range;
 
@@ -82,7 +83,7 @@ impl Variables {
 
     /// The thread-local variable that holds an offset, with the path to the offset inside it.
     pub fn thread_local(&self, types: &Types<'_, '_>, offset: u64) -> Option<String> {
-        let name = find(&self.thread_locals, types, offset, None)?;
+        let name = find(&self.thread_locals, types, offset, None)?.name;
         // What Rust's macro `thread_local!` puts around the variable.
         let (name, rest) = name.split_once("::{constant#0}").unwrap_or((&name, ""));
         let rest = rest.find(['.', '[']).map_or("", |at| &rest[at..]);
@@ -91,12 +92,36 @@ impl Variables {
 
     /// The variable that holds an address, with the path to the address inside it.
     pub fn describe(&self, dwarf: &Dwarf<Slice<'_>>, address: u64, size: Option<u64>) -> Option<String> {
-        find(&self.list, &Types::new(dwarf, &self.units), address, size)
+        Some(find(&self.list, &Types::new(dwarf, &self.units), address, size)?.name)
+    }
+
+    /// The type of the value of `size` bytes at an address.
+    pub fn value_type(&self, dwarf: &Dwarf<Slice<'_>>, address: u64, size: u8) -> Option<ValueType> {
+        value_type(&self.list, &Types::new(dwarf, &self.units), address, size)
+    }
+
+    /// The type of the value of `size` bytes at an offset in thread-local memory.
+    pub fn thread_local_type(&self, types: &Types<'_, '_>, offset: u64, size: u8) -> Option<ValueType> {
+        value_type(&self.thread_locals, types, offset, size)
     }
 }
 
+/// A place in a variable.
+struct Part {
+    /// The path to it.
+    name: String,
+    /// The type of the variable.
+    type_: Option<EntryRef>,
+    offset: u64,
+}
+
+fn value_type(list: &[Variable], types: &Types<'_, '_>, address: u64, size: u8) -> Option<ValueType> {
+    let part = find(list, types, address, None)?;
+    types.value_type(part.type_?, part.offset, size)
+}
+
 /// The variable of a sorted list that holds an address, with the path to the address inside it.
-fn find(list: &[Variable], types: &Types<'_, '_>, address: u64, size: Option<u64>) -> Option<String> {
+fn find(list: &[Variable], types: &Types<'_, '_>, address: u64, size: Option<u64>) -> Option<Part> {
     let end = list.partition_point(|v| v.address <= address);
     list[..end].iter().rev().take(OVERLAP).find_map(|variable| {
         let offset = address - variable.address;
@@ -112,7 +137,7 @@ fn find(list: &[Variable], types: &Types<'_, '_>, address: u64, size: Option<u64
         } else {
             variable.name.clone()
         };
-        Some(demangle(&name) + &inside)
+        Some(Part { name: demangle(&name) + &inside, type_, offset })
     })
 }
 

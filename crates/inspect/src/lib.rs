@@ -4,17 +4,17 @@
 //! process. A missing or damaged file never causes an error, only a less detailed answer: at worst a frame is
 //! `module+0xoffset`.
 //!
-//! This folder only reads processes and files. It does not know the wire or plans.
+//! This crate only reads processes and files. It does not know the wire, plans or checks.
 
 mod debug_info;
 mod dwarf_unit;
 mod elf;
 mod frame;
-pub(crate) mod maps;
-pub(crate) mod memory;
+pub mod maps;
+pub mod memory;
 mod module;
 mod name_lookup;
-pub(crate) mod names;
+pub mod names;
 mod origin;
 mod place;
 mod qualified_name;
@@ -23,11 +23,13 @@ mod symbols;
 mod tests;
 mod types;
 mod unwind;
+pub mod value;
+mod value_types;
 mod variables;
 
 pub use name_lookup::{NamedFunction, PathError, VariablePath, nearest};
 
-pub(crate) use frame::ProgramFrame;
+pub use frame::ProgramFrame;
 
 use debug_info::Spot;
 use heisen_trace::{Frame, Stack};
@@ -42,6 +44,7 @@ use std::sync::Arc;
 use std::{fmt, fs, io};
 use symbols::{demangle, demangle_object, is_mangled};
 use unwind::{Cpu, Step};
+use value::ValueType;
 
 /// The longest stack that reports show, in frames.
 const LONGEST: usize = 64;
@@ -230,7 +233,7 @@ pub struct Piece {
     pub frames: Vec<Frame>,
 }
 
-/// A module as one process has loaded it, for users of this folder.
+/// A module as one process has loaded it, for users of this crate.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The file it was loaded from.
@@ -245,8 +248,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// A module that belongs to no process.
-    #[cfg(test)]
-    pub(crate) fn of(path: &str, system: bool, main: bool) -> Loaded {
+    pub fn of(path: &str, system: bool, main: bool) -> Loaded {
         Loaded { path: path.into(), system, main, image: 0 }
     }
 }
@@ -300,7 +302,7 @@ impl View<'_> {
     }
 
     /// The stack of a thread whose registers and memory were read earlier.
-    pub(crate) fn stack_in(&mut self, registers: Registers, mut memory: StackMemory) -> Stack {
+    pub fn stack_in(&mut self, registers: Registers, mut memory: StackMemory) -> Stack {
         let mut frames = Vec::new();
         for (call, _) in self.unwound(registers, &mut memory) {
             if !self.is_hidden(call) {
@@ -389,8 +391,7 @@ impl View<'_> {
     pub fn modules(&self) -> Vec<Loaded> {
         let loaded = |(number, image): (usize, &Image)| {
             let module = self.module(image)?;
-            let hidden = self.symbols.hidden.iter().any(|hidden| hidden == module.path());
-            (!hidden).then(|| Loaded {
+            (!self.hides(module)).then(|| Loaded {
                 path: module.path().to_owned(),
                 system: module.system,
                 main: image.main,
@@ -452,7 +453,7 @@ impl View<'_> {
         let mut out = Vec::new();
         for image in &self.images {
             let Some(module) = self.module(image) else { continue };
-            if self.symbols.hidden.iter().any(|hidden| hidden == module.path()) {
+            if self.hides(module) {
                 continue;
             }
             out.extend(module.pieces().into_iter().map(|(start, end)| Piece {
@@ -489,12 +490,33 @@ impl View<'_> {
         })
     }
 
+    /// The type of the value of `size` bytes at an address in a global or static variable.
+    pub fn global_type(&self, address: u64, size: u8) -> Option<ValueType> {
+        let image = self.image(address)?;
+        self.module(image)?.debug()?.value_type(address.wrapping_sub(image.bias), size)
+    }
+
+    /// The global variable or function that begins at an address.
+    pub fn symbol_at(&self, address: u64) -> Option<String> {
+        let image = self.image(address)?;
+        let symbols = self.module(image)?.symbols();
+        let at = address.wrapping_sub(image.bias);
+        let symbol =
+            symbols.object(at).or_else(|| symbols.function(at)).filter(|symbol| symbol.address == at)?;
+        Some(names::short(&demangle_object(&symbol.name())))
+    }
+
     fn image(&self, address: u64) -> Option<&Image> {
         self.images.iter().find(|image| (image.start..image.end).contains(&address))
     }
 
     fn module(&self, image: &Image) -> Option<&Module> {
         self.symbols.modules[image.module].as_ref()
+    }
+
+    /// Whether the frames of a module are left out.
+    fn hides(&self, module: &Module) -> bool {
+        self.symbols.hidden.iter().any(|hidden| hidden == module.path())
     }
 
     fn mapping(&self, address: u64) -> Option<&Mapping> {

@@ -247,8 +247,11 @@ fn the_own_process() {
     let view = View::new(&mut symbols, std::process::id() as i32).unwrap();
     let name = view.object_name(&raw const HERE[2] as u64).unwrap();
     // Optimised builds of this test keep the name but not the type.
-    let whole = name.ends_with("inspect::tests::objects::HERE[2]");
-    assert!(whole || name.contains("inspect::tests::objects::HERE") && name.ends_with("+0x10"), "{name}");
+    let whole = name.ends_with("heisen_inspect::tests::objects::HERE[2]");
+    assert!(
+        whole || name.contains("heisen_inspect::tests::objects::HERE") && name.ends_with("+0x10"),
+        "{name}"
+    );
     let local = 5u64;
     assert_eq!(view.object_name(&raw const local as u64), None);
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// How deep types are followed. Damaged debug information may contain cycles.
-const DEEPEST: usize = 64;
+pub(crate) const DEEPEST: usize = 64;
 
 /// How many types are searched for one address. Members may overlap, and in damaged debug information without
 /// end.
@@ -47,17 +47,28 @@ pub struct Pointer {
 }
 
 /// A part of a struct, class or union.
-struct Member {
+pub(crate) struct Member {
     /// `None` for members without a name: base classes and unnamed structs.
-    name: Option<String>,
-    offset: u64,
-    type_: EntryRef,
+    pub(crate) name: Option<String>,
+    pub(crate) offset: u64,
+    pub(crate) type_: EntryRef,
 }
 
 impl<'t, 'd> Types<'t, 'd> {
     /// The types of these units.
     pub fn new(dwarf: &'t Dwarf<Slice<'d>>, infos: &'t [UnitInfo]) -> Types<'t, 'd> {
         Types { dwarf, infos, units: RefCell::new(HashMap::new()), left: Cell::new(0) }
+    }
+
+    /// Begins a search through types.
+    pub(crate) fn begin(&self) {
+        self.left.set(MOST);
+    }
+
+    /// Counts one type of a search. `None` if it has searched too many.
+    pub(crate) fn spend(&self) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        Some(())
     }
 
     /// A unit, by its number.
@@ -76,12 +87,12 @@ impl<'t, 'd> Types<'t, 'd> {
         self.infos.binary_search_by_key(&offset.0, |info| info.offset.0).ok()
     }
 
-    fn entry(&self, place: EntryRef) -> Option<Entry<'d>> {
+    pub(crate) fn entry(&self, place: EntryRef) -> Option<Entry<'d>> {
         self.unit(place.unit)?.entry(place.entry).ok()
     }
 
     /// The entry that an attribute refers to, in this or another unit.
-    fn target(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<EntryRef> {
+    pub(crate) fn target(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<EntryRef> {
         match entry.attr_value(attribute)? {
             AttributeValue::UnitRef(entry) => Some(EntryRef { unit, entry }),
             AttributeValue::DebugInfoRef(offset) => {
@@ -92,7 +103,7 @@ impl<'t, 'd> Types<'t, 'd> {
         }
     }
 
-    fn text(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<String> {
+    pub(crate) fn text(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<String> {
         let text = self.dwarf.attr_string(&*self.unit(unit)?, entry.attr_value(attribute)?).ok()?;
         Some(text.to_string_lossy().into_owned())
     }
@@ -182,7 +193,7 @@ impl<'t, 'd> Types<'t, 'd> {
         children.iter().filter(|child| child.tag() == gimli::DW_TAG_subrange_type).map(count).collect()
     }
 
-    fn children(&self, place: EntryRef) -> Vec<Entry<'d>> {
+    pub(crate) fn children(&self, place: EntryRef) -> Vec<Entry<'d>> {
         let mut out = Vec::new();
         let collect = || -> Option<()> {
             let unit = self.unit(place.unit)?;
@@ -252,7 +263,7 @@ impl<'t, 'd> Types<'t, 'd> {
 
     /// All pointers that a value of this type holds, with the paths to them. Of arrays only the first elements count.
     pub fn pointers(&self, type_: EntryRef) -> Vec<Pointer> {
-        self.left.set(MOST);
+        self.begin();
         let mut out = Vec::new();
         self.collect_pointers(type_, 0, String::new(), &mut out, DEEPEST);
         out
@@ -267,7 +278,7 @@ impl<'t, 'd> Types<'t, 'd> {
         depth: usize,
     ) -> Option<()> {
         let depth = depth.checked_sub(1)?;
-        self.left.set(self.left.get().checked_sub(1)?);
+        self.spend()?;
         if out.len() >= MAX_POINTERS {
             return None;
         }
@@ -340,7 +351,7 @@ impl<'t, 'd> Types<'t, 'd> {
 
     /// The path to an offset in a type; empty for a type whose parts are not shown, such as a lock.
     pub fn path(&self, type_: EntryRef, offset: u64) -> String {
-        self.left.set(MOST);
+        self.begin();
         self.descend(type_, offset, false, DEEPEST).unwrap_or_default()
     }
 
@@ -349,7 +360,7 @@ impl<'t, 'd> Types<'t, 'd> {
     /// in `std::array<std::mutex, 4>`. `None` if the path reaches neither.
     fn descend(&self, type_: EntryRef, offset: u64, hidden: bool, depth: usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
-        self.left.set(self.left.get().checked_sub(1)?);
+        self.spend()?;
         let entry = self.entry(type_)?;
         let tag = entry.tag();
         // A lock is recognised by the name of its typedef in C, and of its struct elsewhere.
@@ -433,7 +444,7 @@ impl<'t, 'd> Types<'t, 'd> {
         self.infos.get(type_.unit).is_some_and(|info| info.library.iter().any(|r| r.contains(&type_.entry.0)))
     }
 
-    fn members(&self, type_: EntryRef, depth: usize) -> Vec<Member> {
+    pub(crate) fn members(&self, type_: EntryRef, depth: usize) -> Vec<Member> {
         let mut out = Vec::new();
         for child in self.children(type_) {
             let place = EntryRef { unit: type_.unit, entry: child.offset() };
@@ -451,7 +462,7 @@ impl<'t, 'd> Types<'t, 'd> {
         out
     }
 
-    fn member(&self, unit: usize, entry: &Entry<'d>) -> Option<Member> {
+    pub(crate) fn member(&self, unit: usize, entry: &Entry<'d>) -> Option<Member> {
         // A class only declares its static members.
         if entry.has_attr(gimli::DW_AT_declaration) || entry.has_attr(gimli::DW_AT_external) {
             return None;
@@ -482,7 +493,7 @@ fn is_lock(name: &str) -> bool {
 }
 
 /// Whether a type only renames or qualifies another one.
-fn is_wrapper(tag: gimli::DwTag) -> bool {
+pub(crate) fn is_wrapper(tag: gimli::DwTag) -> bool {
     matches!(
         tag,
         gimli::DW_TAG_typedef

@@ -390,7 +390,7 @@ fn the_own_process() {
     let mut view = View::new(&mut symbols, std::process::id() as i32).unwrap();
     let frames = view.frame_at(the_own_process as *const () as u64, false);
     let frame = frames.last().unwrap();
-    assert!(frame.function.ends_with("inspect::tests::stacks::the_own_process"), "{frame:?}");
+    assert!(frame.function.ends_with("heisen_inspect::tests::stacks::the_own_process"), "{frame:?}");
     assert!(frame.own);
     let words = [1, 2, 3];
     let mut read = [0; 3];

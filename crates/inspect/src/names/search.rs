@@ -4,8 +4,9 @@ use super::globals::GlobalVariable;
 use super::local_variables::LocalVariable;
 use super::location::Place;
 use super::{Named, short};
-use crate::inspect::dwarf_unit::EntryRef;
-use crate::inspect::types::{Pointer, Types};
+use crate::dwarf_unit::EntryRef;
+use crate::types::{Pointer, Types};
+use crate::value::ValueType;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -43,26 +44,41 @@ impl Root {
     }
 }
 
+/// What a name is wanted for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The address.
+    pub address: u64,
+    /// How many bytes are accessed there; 0 if it is no access.
+    pub size: u8,
+    /// The block of the heap that the address lies in, if it lies in one.
+    pub block: Option<Range<u64>>,
+}
+
+/// A path to the target.
+struct Path {
+    text: String,
+    value: Option<ValueType>,
+}
+
 /// The search for one address.
 pub struct Search<'s, 't, 'd> {
     types: &'s Types<'t, 'd>,
     read: &'s dyn Fn(u64) -> Option<u64>,
-    target: u64,
-    block: Option<Range<u64>>,
+    target: Target,
     left: Cell<u32>,
     pointers: &'s dyn Fn(EntryRef) -> Arc<Vec<Pointer>>,
 }
 
 impl<'s, 't, 'd> Search<'s, 't, 'd> {
-    /// A search for `target`, which lies in this block of the heap if it lies in one.
+    /// A search for `target`.
     pub fn new(
         types: &'s Types<'t, 'd>,
         pointers: &'s dyn Fn(EntryRef) -> Arc<Vec<Pointer>>,
         read: &'s dyn Fn(u64) -> Option<u64>,
-        target: u64,
-        block: Option<Range<u64>>,
+        target: Target,
     ) -> Search<'s, 't, 'd> {
-        Search { types, pointers, read, target, block, left: Cell::new(MOST) }
+        Search { types, pointers, read, target, left: Cell::new(MOST) }
     }
 
     /// The path with the fewest pointers; of equal ones, the first.
@@ -70,8 +86,8 @@ impl<'s, 't, 'd> Search<'s, 't, 'd> {
         for (order, root) in roots.iter().enumerate() {
             let Place::At(at) = root.at else { continue };
             if let Some(inside) = self.inside(root.type_, at) {
-                let text = short(&(root.name.clone() + &inside));
-                return Some(Named { text, pointers: 0, order: order + 1, base: at });
+                let text = short(&(root.name.clone() + &inside.text));
+                return Some(Named { text, pointers: 0, order: order + 1, base: at, value: inside.value });
             }
         }
         let mut level: Vec<(usize, Root)> = roots.into_iter().enumerate().collect();
@@ -80,8 +96,9 @@ impl<'s, 't, 'd> Search<'s, 't, 'd> {
             let mut next = Vec::new();
             for (order, thing) in &level {
                 for pointer in (self.pointers)(thing.type_).iter() {
-                    if let Some((text, base)) = self.follow(thing, pointer, &mut seen, &mut next, *order)? {
-                        return Some(Named { text, pointers: depth, order: order + 1, base });
+                    if let Some((path, base)) = self.follow(thing, pointer, &mut seen, &mut next, *order)? {
+                        let Path { text, value } = path;
+                        return Some(Named { text, pointers: depth, order: order + 1, base, value });
                     }
                 }
             }
@@ -100,7 +117,7 @@ impl<'s, 't, 'd> Search<'s, 't, 'd> {
         seen: &mut HashSet<(u64, EntryRef)>,
         next: &mut Vec<(usize, Root)>,
         order: usize,
-    ) -> Option<Option<(String, u64)>> {
+    ) -> Option<Option<(Path, u64)>> {
         self.left.set(self.left.get().checked_sub(1)?);
         let value = match thing.at {
             Place::At(at) => (self.read)(at.wrapping_add(pointer.offset)),
@@ -112,12 +129,14 @@ impl<'s, 't, 'd> Search<'s, 't, 'd> {
         let plain = thing.rust || pointer.reference;
         let hidden = plain && pointer.path.is_empty();
         if let Some(inside) = self.inside(pointer.target, value) {
-            let inside = self.types.counts(pointer.target, self.target - value).unwrap_or(inside);
-            let base = if hidden && inside.is_empty() { thing.base } else { value };
-            return Some(Some((short(&join(&name, &inside, plain)), base)));
+            let counts = self.types.counts(pointer.target, self.target.address - value);
+            let text = counts.unwrap_or(inside.text);
+            let base = if hidden && text.is_empty() { thing.base } else { value };
+            return Some(Some((Path { text: short(&join(&name, &text, plain)), ..inside }, base)));
         }
         if let Some(inside) = self.element(pointer, value) {
-            return Some(Some((short(&(parenthesised(&name) + &inside)), value)));
+            let text = short(&(parenthesised(&name) + &inside.text));
+            return Some(Some((Path { text, ..inside }, value)));
         }
         if seen.insert((value, pointer.target)) {
             let name = if plain { name } else { join(&name, "", false) };
@@ -128,19 +147,25 @@ impl<'s, 't, 'd> Search<'s, 't, 'd> {
     }
 
     /// The path to the target inside an object, if it lies in it.
-    fn inside(&self, type_: EntryRef, at: u64) -> Option<String> {
-        let offset = self.target.checked_sub(at)?;
-        (offset < self.types.size(type_)?).then(|| self.types.path(type_, offset))
+    fn inside(&self, type_: EntryRef, at: u64) -> Option<Path> {
+        let offset = self.target.address.checked_sub(at)?;
+        (offset < self.types.size(type_)?).then(|| self.path(type_, offset))
+    }
+
+    fn path(&self, type_: EntryRef, offset: u64) -> Path {
+        let text = self.types.path(type_, offset);
+        Path { text, value: self.types.value_type(type_, offset, self.target.size) }
     }
 
     /// The path to the target in an array of which a pointer points to an element, if both lie in one block of the
     /// heap.
-    fn element(&self, pointer: &Pointer, value: u64) -> Option<String> {
-        let block = self.block.as_ref().filter(|block| block.contains(&value))?;
-        let offset = self.target.checked_sub(value).filter(|_| block.contains(&self.target))?;
+    fn element(&self, pointer: &Pointer, value: u64) -> Option<Path> {
+        let address = self.target.address;
+        let block = self.target.block.as_ref().filter(|block| block.contains(&value))?;
+        let offset = address.checked_sub(value).filter(|_| block.contains(&address))?;
         let size = self.types.size(pointer.target).filter(|size| *size > 0)?;
-        let inside = self.types.path(pointer.target, offset % size);
-        Some(format!("[{}]{inside}", offset / size))
+        let inside = self.path(pointer.target, offset % size);
+        Some(Path { text: format!("[{}]{}", offset / size, inside.text), ..inside })
     }
 }
 

@@ -17,31 +17,31 @@ const PAGE: u64 = 4096;
 
 /// A thread at the point where it left the program.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ProgramFrame {
+pub struct ProgramFrame {
     /// Registers by their DWARF numbers; the address of the next instruction is the last. `None` for
     /// registers that a call need not preserve.
-    pub(crate) registers: [Option<u64>; 17],
+    pub registers: [Option<u64>; 17],
     /// The stack pointer. The memory above it belongs to the program.
-    pub(crate) stack: u64,
+    pub stack: u64,
     /// Saved registers that are in use because the frame is in the middle of a function.
-    pub(crate) saved: Vec<Vec<u8>>,
+    pub saved: Vec<Vec<u8>>,
 }
 
 impl View<'_> {
     /// The process id.
-    pub(crate) fn pid(&self) -> i32 {
+    pub fn pid(&self) -> i32 {
         self.pid
     }
 
     /// Writable memory outside hidden modules.
-    pub(crate) fn writable(&self) -> impl Iterator<Item = Range<u64>> {
+    pub fn writable(&self) -> impl Iterator<Item = Range<u64>> {
         let own = |m: &&super::Mapping| m.writable && !self.symbols.hidden.contains(&m.path);
         self.mappings.iter().filter(own).map(|m| m.start..m.end)
     }
 
     /// The address ranges of hidden modules, with the zero-initialised variables that have no bytes in the
     /// file.
-    pub(crate) fn hidden(&self) -> impl Iterator<Item = Range<u64>> {
+    pub fn hidden(&self) -> impl Iterator<Item = Range<u64>> {
         let hidden = |image: &&super::Image| {
             self.module(image)
                 .is_some_and(|module| self.symbols.hidden.iter().any(|path| path == module.path()))
@@ -50,12 +50,12 @@ impl View<'_> {
     }
 
     /// The first address of the mapping that holds an address.
-    pub(crate) fn start_of_mapping(&self, address: u64) -> Option<u64> {
+    pub fn start_of_mapping(&self, address: u64) -> Option<u64> {
         self.mapping(address).map(|mapping| mapping.start)
     }
 
     /// The frame in which a thread left the program; `None` if it cannot be determined.
-    pub(crate) fn program_frame(&self, registers: Registers) -> Option<ProgramFrame> {
+    pub fn program_frame(&self, registers: Registers) -> Option<ProgramFrame> {
         let mut memory = StackMemory::new(self.pid);
         let mut cpu = Cpu::new(registers);
         let mut after_call = false;
