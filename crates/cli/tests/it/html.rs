@@ -2,7 +2,7 @@
 //! not on the PATH.
 
 use heisen_cli::html;
-use heisen_testkit::{Sandbox, explained_json, root};
+use heisen_testkit::{Sandbox, explained_json, root, usual_or_nightly};
 use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, Ordering, Reduction, Remedy};
 use heisen_trace::{Op, ThreadId};
 use serde_json::{Value, json};
@@ -182,7 +182,9 @@ fn keys_move_and_filters_hide_events() {
 
 #[test]
 fn only_rows_in_view_are_elements() {
-    let events: Vec<Compared> = (0..100_000)
+    let count: u32 = usual_or_nightly(30_000, 100_000);
+    let (middle, last) = (count / 10 * 7, count - 1);
+    let events: Vec<Compared> = (0..count)
         .map(|i| event(i + 10, (i % 5) as u16, Op::AtomicRmw, "balance", Some(i.into()), 1 + i % 5))
         .collect();
     let mut document = document("balance", events.clone(), events);
@@ -193,11 +195,20 @@ fn only_rows_in_view_are_elements() {
         document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "G", bubbles: true }));
         document.documentElement.dataset.elements = document.getElementsByTagName("*").length;
     "#;
-    let Some(page) = Shown::open(&document, "#event=70000", script) else { return };
-    assert_eq!((page.data("failing-rows"), page.data("lanes")), (Some("100000"), Some("5")));
-    assert_eq!((page.data("opened"), page.data("open")), (Some("failing:70000"), Some("failing:99999")));
+    let Some(page) = Shown::open(&document, &format!("#event={middle}"), script) else { return };
+    assert_eq!(
+        (page.data("failing-rows"), page.data("lanes")),
+        (Some(count.to_string().as_str()), Some("5"))
+    );
+    assert_eq!(
+        (page.data("opened"), page.data("open")),
+        (Some(format!("failing:{middle}").as_str()), Some(format!("failing:{last}").as_str()))
+    );
     assert!((20..500).contains(&page.rows()), "{} rows", page.rows());
-    assert!(page.0.contains("id=\"failing-99999\"") && !page.0.contains("id=\"failing-70000\""));
+    assert!(
+        page.0.contains(&format!("id=\"failing-{last}\""))
+            && !page.0.contains(&format!("id=\"failing-{middle}\""))
+    );
     let elements: usize = page.data("elements").and_then(|text| text.parse().ok()).expect("a number");
     assert!(elements < 1500, "{elements} elements");
 }

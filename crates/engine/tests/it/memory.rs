@@ -309,7 +309,7 @@ fn leaks_at_the_end() {
 #[test]
 fn the_malloc_family_keeps_its_rules() {
     let here = Sandbox::new();
-    let flags = ["-w", usual_or_nightly("-DROUNDS=300", "-DROUNDS=4000")];
+    let flags = ["-w", usual_or_nightly("-DROUNDS=60", "-DROUNDS=4000")];
     for file in ["rules.c", "stress.c"] {
         let plain = here.compile(&format!("plain-{file}"), &text(file), &flags);
         let plain = plain.to_str().expect("a plain path").to_owned();

@@ -6,11 +6,11 @@
 //!
 //! | module | what it finds |
 //! | --- | --- |
-//! | [`globals`] | the global variables that hold pointers |
-//! | [`local_variables`] | the local variables of a function at one of its instructions |
-//! | [`location`] | where a variable lies now |
-//! | [`search`] | the path from variables to an address |
-//! | [`short`] | names without long template arguments |
+//! | `globals` | the global variables that hold pointers |
+//! | `local_variables` | the local variables of a function at one of its instructions |
+//! | `location` | where a variable lies now |
+//! | `search` | the path from variables to an address |
+//! | `short` | names without long template arguments |
 
 pub(super) mod globals;
 pub(super) mod local_variables;

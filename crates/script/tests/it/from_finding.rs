@@ -96,7 +96,7 @@ fn again(directory: &Path, args: &[&str], kind: &str, script: &str) {
 fn findings_of_the_c_examples() {
     let all = buggy(&["c"]);
     assert!(all.len() >= 28, "{}", all.len());
-    let all: Vec<Buggy> = all.into_iter().step_by(usual_or_nightly(9, 1)).collect();
+    let all: Vec<Buggy> = all.into_iter().step_by(usual_or_nightly(13, 1)).collect();
     each(&all, |example| holds(example, 1));
 }
 

@@ -85,7 +85,7 @@ fn the_same_seed_gives_the_same_whatever_the_number_of_workers() {
     for strategy in SAMPLERS {
         let all = |seed: &str, jobs: &str| {
             let directory = scratch();
-            let executions = usual_or_nightly("60", "400");
+            let executions = usual_or_nightly("40", "400");
             let options = ["--keep-going", "--executions", executions, "--seed", seed, "--jobs", jobs];
             result(sample(directory.path(), strategy, &options, "c/channel.c"))
         };

@@ -154,7 +154,8 @@ impl Names {
                 None => seen.iter().find_map(|seen| seen.words.clone()).unwrap_or_default(),
             };
             let value = |seen: &&Seen| {
-                let named = seen.named.as_ref().filter(|named| best.is_some_and(|best| best.text == named.text))?;
+                let named =
+                    seen.named.as_ref().filter(|named| best.is_some_and(|best| best.text == named.text))?;
                 Some((seen.event.access?.size, named.value.clone()?))
             };
             let values = seen.iter().filter_map(value).collect();

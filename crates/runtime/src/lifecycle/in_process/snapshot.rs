@@ -110,7 +110,7 @@ fn place(index: usize) -> usize {
 fn slot_of(number: usize) -> usize {
     const NEIGHBOURS: u32 = 6;
     let group = (number as u64 >> NEIGHBOURS).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40;
-    group << NEIGHBOURS | number % (1 << NEIGHBOURS)
+    (group << NEIGHBOURS) | (number % (1 << NEIGHBOURS))
 }
 
 impl Snapshot {

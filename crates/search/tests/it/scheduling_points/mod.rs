@@ -134,7 +134,7 @@ fn programs_in_c() {
 
 #[test]
 fn programs_in_rust() {
-    compare(Language::Rust, 0..6);
+    compare(Language::Rust, 0..usual_or_nightly(3, 6));
 }
 
 #[test]
