@@ -430,7 +430,7 @@ mod tests {
 
     fn moment(thread: u16, op: Op, text: &str) -> Value {
         json!({
-            "step": 3, "thread": thread, "op": format!("{op:?}"), "object": text, "value": u64::MAX, "size": 8,
+            "step": 3, "thread": thread, "op": format!("{op:?}"), "object": text, "value": u64::MAX, "size": 8, "text": "-1",
             "place": text, "only_here": true, "from": null, "flow_differs": false,
         })
     }
