@@ -229,13 +229,15 @@ fn searched(path: &Path, program: &Path, how: &[&str]) -> (Vec<Traces>, Vec<Ways
         matches!(stated, Stated::Bug { kind, .. } if ["panic", "good-samaritan"].contains(&kind.as_str()));
     let executions = if slow { "25" } else { "100" };
     let limits = ["check", "--quiet", "--keep-going", "--jobs", "1", "--executions", executions];
+    // How many schedules they try depends on the time that these take.
+    let without = ["--no-minimise", "--no-explain"];
     let directory = program.parent().expect("a directory");
     // Each of the two ways finds the access points anew, but its later searches reuse them.
     let output = directory.join("output");
     drop(std::fs::remove_dir_all(&output));
     let search = |search: &&[&str]| {
         let mut command = heisen(directory);
-        command.args(limits).args(tell_all(directory)).args(*search).args(how).args(&options);
+        command.args(limits).args(without).args(tell_all(directory)).args(*search).args(how).args(&options);
         traces(directory, command.arg("-o").arg(&output).arg("--").arg(program))
     };
     SEARCHES.iter().map(search).unzip()

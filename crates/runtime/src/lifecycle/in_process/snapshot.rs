@@ -35,8 +35,6 @@ pub const PAGE: usize = 4096;
 const MAX_PAGES: usize = 1 << 15;
 /// The size of the table of saved pages, a power of two.
 const TABLE: usize = 2 * MAX_PAGES;
-/// How many saved pages get their memory at once.
-const GRANTED: usize = 64;
 const MAX_REGIONS: usize = 256;
 const MAX_HIDDEN: usize = 16;
 const MAX_UNUSED: usize = 256;
@@ -106,11 +104,8 @@ fn place(index: usize) -> usize {
     super::PAGES + TABLE * size_of::<u64>() + index * PAGE
 }
 
-/// The first slot to look at for a page. Neighbours have neighbouring slots, so that few pages of the table are used.
 fn slot_of(number: usize) -> usize {
-    const NEIGHBOURS: u32 = 6;
-    let group = (number as u64 >> NEIGHBOURS).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40;
-    (group << NEIGHBOURS) | (number % (1 << NEIGHBOURS))
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40
 }
 
 impl Snapshot {
@@ -336,9 +331,6 @@ impl Snapshot {
         let index = self.saved.get();
         if index == MAX_PAGES {
             return None;
-        }
-        if index.is_multiple_of(GRANTED) {
-            sys::populate(place(index), GRANTED * PAGE);
         }
         let number = page / PAGE;
         let mut slot = slot_of(number);

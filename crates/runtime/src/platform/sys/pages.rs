@@ -128,19 +128,11 @@ pub fn protect_none(at: usize, size: usize) {
     call(SYS_MPROTECT, [at, size, 0, 0, 0, 0]);
 }
 
-const SYS_MADVISE: usize = 28;
-
 /// Discards the content of full pages: they read as zeros afterwards.
 pub fn drop_pages(at: usize, size: usize) {
+    const SYS_MADVISE: usize = 28;
     const DONTNEED: usize = 4;
     call(SYS_MADVISE, [at, size, DONTNEED, 0, 0, 0]);
-}
-
-/// Gives memory to a mapped range at once, where each first write would give it one page. A kernel older than 5.14
-/// refuses, and does the latter.
-pub fn populate(at: usize, size: usize) {
-    const POPULATE_WRITE: usize = 23;
-    call(SYS_MADVISE, [at, size, POPULATE_WRITE, 0, 0, 0]);
 }
 
 pub fn unmap(at: usize, size: usize) {
