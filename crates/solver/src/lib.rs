@@ -1,0 +1,31 @@
+//! Solves constraints over the order of events and the values of bit-vectors: is there a schedule, and are there inputs,
+//! for which these formulas hold?
+//!
+//! A [`Solver`] has events, which come in some order, and [`Terms`](term::Terms) of bit-vectors with the operations of
+//! LLVM. [`Formula`]s say what must hold of both. The answer is a [`Model`], or the assumptions that exclude each other.
+//! The search is a SAT solver with a theory of orders; it is deterministic, and does no I/O.
+//!
+//! | module | what it is for |
+//! | --- | --- |
+//! | [`op`] | the operations, and what they mean |
+//! | [`term`] | expressions |
+//! | [`formula`] | what must hold |
+//! | [`solver`] | questions and answers |
+//! | `circuit`, `blast` | terms as clauses |
+//! | [`order`] | the theory of orders |
+
+#![forbid(unsafe_code)]
+
+mod blast;
+mod circuit;
+pub mod formula;
+pub mod op;
+pub mod order;
+pub mod solver;
+pub mod term;
+
+pub use formula::Formula;
+pub use op::Op;
+pub use order::Event;
+pub use solver::{Answer, Limit, Model, Solver};
+pub use term::Term;

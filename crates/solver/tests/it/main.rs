@@ -1,0 +1,7 @@
+//! Tests the solver against native arithmetic and against brute force.
+
+mod brute_force;
+mod levels;
+mod limits;
+mod operators;
+mod problem;

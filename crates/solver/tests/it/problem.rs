@@ -1,0 +1,119 @@
+//! Random small problems, and all their solutions by brute force.
+
+use heisen_solver::{Event, Formula, Model, Op, Solver, Term};
+use proptest::prelude::Rng;
+use proptest::test_runner::TestRng;
+
+/// A problem of a few events and unknowns of two bits.
+pub struct Problem {
+    pub solver: Solver,
+    pub events: Vec<Event>,
+    pub unknowns: Vec<Term>,
+    pub fixed: Vec<(Event, Event)>,
+    /// All terms of formulas so far.
+    terms: Vec<Term>,
+}
+
+pub fn below(random: &mut TestRng, limit: usize) -> usize {
+    (random.next_u64() % limit as u64) as usize
+}
+
+impl Problem {
+    pub fn random(random: &mut TestRng) -> Problem {
+        let mut solver = Solver::new();
+        let events: Vec<Event> = (0..1 + below(random, 4)).map(|_| solver.event()).collect();
+        let unknowns: Vec<Term> = (0..1 + below(random, 2)).map(|_| solver.terms.unknown(2)).collect();
+        let mut fixed = Vec::new();
+        for _ in 0..below(random, 3) {
+            let pair = (events[below(random, events.len())], events[below(random, events.len())]);
+            solver.precedes(pair.0, pair.1);
+            fixed.push(pair);
+        }
+        if below(random, 2) == 0 {
+            solver.prefer(events[0], events[events.len() - 1]);
+        }
+        Problem { solver, events, unknowns, fixed, terms: Vec::new() }
+    }
+
+    fn term(&mut self, random: &mut TestRng, depth: usize) -> Term {
+        match below(random, if depth == 0 { 2 } else { 4 }) {
+            0 => self.unknowns[below(random, self.unknowns.len())],
+            1 => self.solver.terms.constant(2, below(random, 4) as u128),
+            _ => {
+                const OPS: [Op; 9] =
+                    [Op::Add, Op::Sub, Op::Mul, Op::UDiv, Op::SRem, Op::Shl, Op::AShr, Op::Xor, Op::And];
+                let operands = [self.term(random, depth - 1), self.term(random, depth - 1)];
+                self.solver.terms.apply(OPS[below(random, OPS.len())], &operands)
+            }
+        }
+    }
+
+    pub fn formula(&mut self, random: &mut TestRng, depth: usize) -> Formula {
+        let event =
+            |problem: &Problem, random: &mut TestRng| problem.events[below(random, problem.events.len())];
+        let list = |problem: &mut Problem, random: &mut TestRng| -> Vec<Formula> {
+            (0..below(random, 4)).map(|_| problem.formula(random, depth - 1)).collect()
+        };
+        match below(random, if depth == 0 { 2 } else { 6 }) {
+            0 => Formula::Before(event(self, random), event(self, random)),
+            1 => {
+                const TESTS: [Op; 4] = [Op::Eq, Op::Ult, Op::Sle, Op::SAddOverflow];
+                let operands = [self.term(random, 1), self.term(random, 1)];
+                let test = self.solver.terms.apply(TESTS[below(random, TESTS.len())], &operands);
+                self.terms.push(test);
+                Formula::Holds(test)
+            }
+            2 => self.formula(random, depth - 1).not(),
+            3 => Formula::All(list(self, random)),
+            4 => Formula::Any(list(self, random)),
+            _ => {
+                let formulas = list(self, random);
+                Formula::Exactly(below(random, formulas.len() + 2), formulas)
+            }
+        }
+    }
+
+    /// Whether these formulas have a solution, by trying all orders and values. An operation without a result excludes
+    /// the values, wherever it stands.
+    pub fn has_solution(&self, formulas: &[&Formula]) -> bool {
+        let mut order = self.events.clone();
+        let mut found = false;
+        permutations(&mut order, 0, &mut |order| {
+            for values in 0..4_u128.pow(self.unknowns.len() as u32) {
+                let value = |term: Term| {
+                    let at = self.unknowns.iter().position(|unknown| *unknown == term).expect("an unknown");
+                    values >> (2 * at) & 3
+                };
+                found |= self.holds(formulas, order, &value);
+            }
+        });
+        found
+    }
+
+    /// Whether formulas hold for an order and values.
+    fn holds(&self, formulas: &[&Formula], order: &[Event], value: &dyn Fn(Term) -> u128) -> bool {
+        let position = |event| order.iter().position(|other| *other == event);
+        let before = |first, second| position(first) < position(second);
+        let bit = |term| self.solver.terms.evaluate(term, value) == Some(1);
+        self.terms.iter().all(|&term| self.solver.terms.evaluate(term, value).is_some())
+            && self.fixed.iter().all(|&(first, second)| before(first, second))
+            && formulas.iter().all(|formula| formula.evaluate(&before, &bit))
+    }
+
+    /// Whether a model is a solution.
+    pub fn is_solution(&self, formulas: &[&Formula], model: &Model) -> bool {
+        model.order().len() == self.events.len()
+            && self.holds(formulas, model.order(), &|unknown| model.value(unknown))
+    }
+}
+
+fn permutations(order: &mut [Event], from: usize, with: &mut dyn FnMut(&[Event])) {
+    if from == order.len() {
+        return with(order);
+    }
+    for at in from..order.len() {
+        order.swap(from, at);
+        permutations(order, from + 1, with);
+        order.swap(from, at);
+    }
+}
