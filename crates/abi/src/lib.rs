@@ -11,6 +11,8 @@
 //! [`VERSION`].
 #![no_std]
 
+pub mod symbolic;
+
 /// Increases with every change of [`callbacks`].
 pub const VERSION: u32 = 1;
 

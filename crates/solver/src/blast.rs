@@ -2,9 +2,9 @@
 //! get none: the clauses then allow only operands for which they have one.
 
 use crate::circuit::{Bits, Circuit};
-use crate::op::Op;
 use crate::term::{Node, Term, Terms};
 use batsat::{BasicSolver, Lit, SolverInterface};
+use heisen_trace::ValueOp as Op;
 use std::collections::HashMap;
 
 /// The circuits built so far.

@@ -7,7 +7,6 @@
 //!
 //! | module | what it is for |
 //! | --- | --- |
-//! | [`op`] | the operations, and what they mean |
 //! | [`term`] | expressions |
 //! | [`formula`] | what must hold |
 //! | [`solver`] | questions and answers |
@@ -19,13 +18,13 @@
 mod blast;
 mod circuit;
 pub mod formula;
-pub mod op;
 pub mod order;
 pub mod solver;
 pub mod term;
 
 pub use formula::Formula;
-pub use op::Op;
+/// The operations of terms.
+pub use heisen_trace::ValueOp as Op;
 pub use order::Event;
 pub use solver::{Answer, Limit, Model, Solver};
 pub use term::Term;

@@ -1,6 +1,6 @@
 //! Terms: expressions over bit-vectors of 1 to 128 bits. Equal terms are stored once.
 
-use crate::op::{Op, mask};
+use heisen_trace::value_op::{ValueOp as Op, mask};
 use std::collections::HashMap;
 
 /// A term of a [`Terms`].

@@ -12,6 +12,7 @@ pub mod machine;
 pub mod note;
 pub mod op;
 pub mod touch;
+pub mod value_op;
 
 #[cfg(feature = "std")]
 pub mod access;
@@ -32,6 +33,8 @@ pub mod schedule;
 #[cfg(feature = "std")]
 pub mod stdin;
 #[cfg(feature = "std")]
+pub mod symbolic;
+#[cfg(feature = "std")]
 pub mod target;
 #[cfg(feature = "std")]
 pub mod thread;
@@ -45,6 +48,7 @@ pub use fault::Fault;
 pub use note::Note;
 pub use op::Op;
 pub use touch::{Touch, TouchKind};
+pub use value_op::ValueOp;
 
 #[cfg(feature = "std")]
 pub use access::{Accesses, CodePlace};

@@ -12,6 +12,7 @@ mod codes;
 pub mod patch;
 pub mod script;
 mod slot;
+pub mod symbolic;
 pub mod system;
 
 pub use codes::*;

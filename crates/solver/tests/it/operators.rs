@@ -1,7 +1,7 @@
 //! Tests the circuit of each operation against its meaning, on corner values and random ones.
 
-use heisen_solver::op::mask;
 use heisen_solver::{Answer, Formula, Limit, Op, Solver, Term};
+use heisen_trace::value_op::mask;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 

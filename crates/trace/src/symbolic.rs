@@ -1,0 +1,279 @@
+//! The symbolic trace of an execution: what each thread read, wrote and branched on, as expressions.
+//!
+//! A read of memory that other threads access, and an input, is an *unknown*. The value of everything else that
+//! depends on it is a [`Node`] over unknowns. Events are listed in the order in which they happened: one thread runs at
+//! a time, so this order is that of memory.
+//!
+//! The local behaviour of a thread depends on its unknowns only. Memory that one thread alone uses has no events; its
+//! expressions are carried along by the instrumented program.
+
+use crate::Op;
+use crate::value_op::{ValueOp, mask};
+
+/// The number of a node of a [`SymbolicTrace`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+/// An operand of a node: a constant, or another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operand {
+    /// A number below 2 to the power of its width.
+    Constant(u128),
+    /// The value of an earlier node.
+    Node(NodeId),
+}
+
+/// An expression. Its operands come before it in the trace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// The value that the event with this index has read.
+    Read {
+        /// The index of an [`EventKind::Read`].
+        event: u32,
+        /// Its bits.
+        width: u32,
+    },
+    /// The value of the input that the event with this index has read.
+    Input {
+        /// The index of an [`EventKind::Input`].
+        event: u32,
+        /// Its bits.
+        width: u32,
+    },
+    /// The result of an operation.
+    Apply {
+        /// The operation.
+        op: ValueOp,
+        /// The bits of its operands; of a [`ValueOp::Select`], of its second and third.
+        from: u32,
+        /// The bits of its result.
+        width: u32,
+        /// Its operands, as many as the operation has.
+        operands: Vec<Operand>,
+    },
+}
+
+/// Why an expression was replaced by the value that it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PinReason {
+    /// It is the address of an access.
+    Address = 1,
+    /// It is the size of a block of memory.
+    Size = 2,
+    /// A floating-point operation takes it.
+    Float = 3,
+    /// A vector operation takes it.
+    Vector = 4,
+    /// An integer of more than 64 bits.
+    Wide = 5,
+    /// A function that is not instrumented takes it.
+    Foreign = 6,
+    /// Inline assembly takes it.
+    Assembly = 7,
+    /// A value that the trace has no operation for.
+    Other = 8,
+    /// The operand of a `switch`. Nothing is lost: each value is a way of its own.
+    Switch = 9,
+}
+
+impl PinReason {
+    /// The reason with this number.
+    pub fn from_code(code: u8) -> PinReason {
+        match code {
+            1 => PinReason::Address,
+            2 => PinReason::Size,
+            3 => PinReason::Float,
+            4 => PinReason::Vector,
+            5 => PinReason::Wide,
+            6 => PinReason::Foreign,
+            7 => PinReason::Assembly,
+            9 => PinReason::Switch,
+            _ => PinReason::Other,
+        }
+    }
+
+    /// Whether the trace still says all: the values that were not taken are ways of their own, which a search can ask
+    /// for one by one.
+    pub const fn is_exact(self) -> bool {
+        matches!(self, PinReason::Address | PinReason::Size | PinReason::Switch)
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// Shared memory was read.
+    Read {
+        /// The address.
+        address: u64,
+        /// The size in bytes, 1 to 8.
+        size: u8,
+        /// The value that was read.
+        value: u64,
+        /// Its unknown: a [`Node::Read`].
+        node: NodeId,
+        /// Whether the next event of this thread belongs to the same step: the write of an atomic update, or the branch
+        /// on the result of a compare-exchange.
+        update: bool,
+    },
+    /// Shared memory was written.
+    Write {
+        /// The address.
+        address: u64,
+        /// The size in bytes, 1 to 8.
+        size: u8,
+        /// The value that was written.
+        value: u64,
+        /// Its expression.
+        operand: Operand,
+    },
+    /// A branch on an expression of one bit.
+    Branch {
+        /// The condition.
+        condition: NodeId,
+        /// Its value.
+        taken: bool,
+    },
+    /// An expression was replaced by its value.
+    Pin {
+        /// The expression.
+        node: NodeId,
+        /// Its value.
+        value: u64,
+        /// Why.
+        reason: PinReason,
+    },
+    /// The program read an input.
+    Input {
+        /// Its name.
+        name: String,
+        /// Which of the inputs of this name, from 0.
+        number: u32,
+        /// Its bits.
+        width: u32,
+        /// Its value.
+        value: u64,
+        /// Its unknown: a [`Node::Input`].
+        node: NodeId,
+    },
+    /// From here on the execution counts only if the condition holds.
+    Assume {
+        /// The condition.
+        condition: NodeId,
+        /// Its value.
+        holds: bool,
+    },
+    /// Another visible operation: a lock, a wait, a creation, an end.
+    Sync {
+        /// The operation.
+        op: Op,
+        /// The object; of a [`Op::Create`] the number of the created thread, of a [`Op::Join`] that of the joined one.
+        object: u64,
+        /// Whether it succeeded.
+        ok: bool,
+    },
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SymbolicEvent {
+    /// The number of the thread.
+    pub thread: u16,
+    /// The step to which the event belongs: the last scheduling point before it.
+    pub step: u32,
+    /// The place in the code.
+    pub pc: u64,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What made a trace say less than the execution did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// How often an expression was replaced by its value where other values are not ways of their own, by reason.
+    pub pinned: Vec<(PinReason, u64)>,
+    /// How often memory no longer held the value of its expression: code that is not instrumented has written it.
+    pub overwritten: u64,
+    /// Whether the trace outgrew its memory. It ends at a whole event.
+    pub full: bool,
+    /// Whether memory was found to be shared only in this execution, so that earlier events of it are missing. The same
+    /// plan has to run again.
+    pub incomplete: bool,
+}
+
+impl Losses {
+    /// Whether the trace says all of what its threads did.
+    pub fn is_exact(&self) -> bool {
+        self.pinned.is_empty() && self.overwritten == 0 && !self.full && !self.incomplete
+    }
+}
+
+/// The symbolic trace of one execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SymbolicTrace {
+    /// The expressions. Operands come before what uses them.
+    pub nodes: Vec<Node>,
+    /// The events, in the order in which they happened.
+    pub events: Vec<SymbolicEvent>,
+    /// By thread number: the thread that created it, and its number among the threads of that thread, from 1. The first
+    /// is the main thread.
+    pub threads: Vec<Option<(u16, u16)>>,
+    /// What the trace does not say.
+    pub losses: Losses,
+}
+
+impl SymbolicTrace {
+    /// The bits of a node.
+    pub fn width(&self, node: NodeId) -> u32 {
+        match self.nodes[node.0 as usize] {
+            Node::Read { width, .. } | Node::Input { width, .. } | Node::Apply { width, .. } => width,
+        }
+    }
+
+    /// The values of all nodes in this execution. `None` where an operation has no result.
+    pub fn values(&self) -> Vec<Option<u128>> {
+        let mut values: Vec<Option<u128>> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let value = match node {
+                Node::Read { event, width } | Node::Input { event, width } => {
+                    let value = match &self.events[*event as usize].kind {
+                        EventKind::Read { value, .. } | EventKind::Input { value, .. } => Some(*value),
+                        _ => None,
+                    };
+                    value.map(|value| u128::from(value) & mask(*width))
+                }
+                Node::Apply { op, from, width, operands } => {
+                    let operands: Option<Vec<u128>> = operands
+                        .iter()
+                        .map(|operand| match operand {
+                            Operand::Constant(value) => Some(*value),
+                            Operand::Node(node) => values[node.0 as usize],
+                        })
+                        .collect();
+                    operands.and_then(|operands| op.apply(*from, *width, &operands))
+                }
+            };
+            values.push(value);
+        }
+        values
+    }
+
+    /// The indices of events whose expressions do not have the values that the execution had. There is none unless the
+    /// instrumentation is wrong.
+    pub fn wrong_events(&self) -> Vec<usize> {
+        let values = self.values();
+        let is = |node: &NodeId, value: u64| values[node.0 as usize] == Some(u128::from(value));
+        let wrong = |(_, event): &(usize, &SymbolicEvent)| match &event.kind {
+            EventKind::Write { operand: Operand::Node(node), value, .. } => !is(node, *value),
+            EventKind::Write { operand: Operand::Constant(constant), value, .. } => {
+                *constant != u128::from(*value)
+            }
+            EventKind::Branch { condition, taken } => !is(condition, (*taken).into()),
+            EventKind::Assume { condition, holds } => !is(condition, (*holds).into()),
+            EventKind::Pin { node, value, .. } => !is(node, *value),
+            EventKind::Read { .. } | EventKind::Input { .. } | EventKind::Sync { .. } => false,
+        };
+        self.events.iter().enumerate().filter(wrong).map(|(index, _)| index).collect()
+    }
+}
