@@ -131,7 +131,7 @@ pub mod named {
     pub const NAME: u8 = 1;
     /// A preferred thread, at the first thread decision from the step on. If the thread is not a candidate,
     /// the default is chosen; that is not a divergence.
-    pub const WISH: u8 = 2;
+    pub const PREFERENCE: u8 = 2;
 }
 
 /// Values of [`Override::kind`](crate::Override::kind) in an override that stands for a sleeping thread: what

@@ -253,7 +253,7 @@ fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32
                 out.choice.store(from.choice as u32, Relaxed);
                 out.expect.store(from.options as u32 | NO_THREAD << 16, Relaxed);
                 out.kind.store(from.kind, Relaxed);
-                out.by_name.store(if from.named { named::WISH } else { named::INDEX }, Relaxed);
+                out.by_name.store(if from.named { named::PREFERENCE } else { named::INDEX }, Relaxed);
                 out.op.store(0, Relaxed);
             }
         }
@@ -416,7 +416,7 @@ fn read_divergence(wire: &Wire, slot: &Slot) -> Option<Divergence> {
     if why == diverged::NO {
         let first = slot.plan.first_override.load(Relaxed);
         let left = &wire.overrides[(first + followed) as usize..][..(planned - followed) as usize];
-        let missed = left.iter().find(|missed| missed.by_name.load(Relaxed) != named::WISH);
+        let missed = left.iter().find(|missed| missed.by_name.load(Relaxed) != named::PREFERENCE);
         return missed.map(|missed| Divergence {
             step: missed.step.load(Relaxed),
             found: "the end of the execution".to_owned(),

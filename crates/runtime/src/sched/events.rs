@@ -3,7 +3,7 @@
 //! A step pays for one test of the flags of the wire log. Everything else happens only if the plan asks for
 //! events, states or touches.
 
-use super::{S, debugger, dependence, pause, plan, recurrence};
+use super::{SCHED, debugger, dependence, pause, plan, recurrence};
 use crate::wire_log;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
@@ -25,14 +25,14 @@ fn log_event(op: Op, object: usize, pc: usize) {
         dependence::reported(op, object, pc);
     }
     if wire_log::logs_events() {
-        mention(S.current.get(), op, object, pc);
+        mention(SCHED.current.get(), op, object, pc);
         pause::at_event(object);
     }
 }
 
 /// Logs an operation that a thread has done at this step or before.
 pub fn mention(thread: u16, op: Op, object: usize, pc: usize) {
-    wire_log::event(S.step.get(), thread, op, object, pc);
+    wire_log::event(SCHED.step.get(), thread, op, object, pc);
 }
 
 /// The last event did not succeed: a lock was not acquired, a wait timed out.

@@ -52,9 +52,9 @@ pub mod thread_set;
 mod wait;
 
 pub use self::core::{
-    Gives, NONE, S, Sched, add, add_errand, awaited, candidates, cannot, enable, end, freed, has_errands,
-    has_others, hold, init, is_candidate, is_needed, me, needs, next_step, point, remove_errand, reschedule,
-    taken, thread, threads, watch_steps, without_owner, words, yield_point,
+    NONE, Reason, SCHED, Sched, add, add_errand, awaited, candidates, cannot, enable, end, freed,
+    has_errands, has_others, hold, init, is_candidate, is_needed, me, needs, next_step, point, remove_errand,
+    reschedule, taken, thread, threads, watch_steps, without_owner, words, yield_point,
 };
 pub use arrived_signals::Delivered;
 pub use deadline::{become_timer, is_near, next_deadline, set_timer, time_passed, timer_fires, timer_waits};

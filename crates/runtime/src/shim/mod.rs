@@ -71,7 +71,7 @@ macro_rules! shims {
             $body
         }
     )*};
-    ($($all:tt)*) => { $crate::shim::shims! { if $crate::sched::S.active.get(); $($all)* } };
+    ($($all:tt)*) => { $crate::shim::shims! { if $crate::sched::SCHED.active.get(); $($all)* } };
 }
 pub(crate) use shims;
 

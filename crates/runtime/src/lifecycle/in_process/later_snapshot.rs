@@ -21,7 +21,7 @@ use crate::carrier::fibers;
 use crate::lifecycle::begin as execution;
 use crate::sched::decision::await_choice;
 use crate::sched::plan;
-use crate::sched::{S, me, thread};
+use crate::sched::{SCHED, me, thread};
 use crate::sched::{dependence, policy, sleep_sets};
 use crate::wire_log;
 use core::cell::Cell;
@@ -196,7 +196,7 @@ impl LaterSnapshot {
         self.there.set(true);
         self.asked.set(Asked::by(plan));
         self.choice.set(step);
-        self.steps.set(S.step.get());
+        self.steps.set(SCHED.step.get());
         self.followed.set(followed);
         self.threads.set(report.threads.load(Relaxed));
         self.notes.set(report.notes.load(Relaxed));

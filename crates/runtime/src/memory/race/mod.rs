@@ -67,7 +67,7 @@ pub mod shadow;
 pub mod vector_clock;
 
 use crate::platform::{allocation, sys};
-use crate::sched::S;
+use crate::sched::SCHED;
 pub use crate::sched::access_mode::{MODE, is_on, mode};
 use crate::script::system_mode;
 use crate::wire_log;
@@ -82,7 +82,8 @@ static ALL_ATOMICS: AtomicBool = AtomicBool::new(false);
 pub fn instrumented() {
     if system_mode::is_on() {
         wire_log::wire().instrumented.store(1, Relaxed);
-    } else if S.active.get() && wire_log::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
+    } else if SCHED.active.get() && wire_log::wire().instrumented.swap(1, Relaxed) == 0 && SCHED.running.get()
+    {
         begin();
     }
 }

@@ -41,7 +41,7 @@ pub use deliver::deliver;
 
 use crate::memory::{patch, race};
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::hooks::HOOKS;
 use crate::script::system_mode;
 use crate::wire_log;
@@ -102,7 +102,7 @@ pub fn init() {
 
 /// A child of `fork` runs without the runtime: the kernel gets the running thread's signal state.
 pub fn let_go() {
-    S.active.set(false);
+    SCHED.active.set(false);
     crate::platform::baton::let_go();
     race::leave();
     patch::remove_traps();
