@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use traces::Shape;
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     println!("{:<34} {:>9} {:>9} {:>9}  answers", "problem", "build", "first", "median");
     for rounds in 5..=7 {

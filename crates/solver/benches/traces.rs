@@ -172,7 +172,8 @@ pub fn trace(shape: Shape, seed: u64) -> Trace {
                 let sum = (value[thread].1 + step_value) & 0xffff_ffff;
                 let term = solver.terms.apply(Op::Add, &[value[thread].0, constant]);
                 memory[location] = sum;
-                writes[location].push((thread, Write { event: Some(event), active: step.active, value: term }));
+                writes[location]
+                    .push((thread, Write { event: Some(event), active: step.active, value: term }));
             }
             _ => {
                 let term = solver.terms.unknown(32);
@@ -220,10 +221,9 @@ pub fn trace(shape: Shape, seed: u64) -> Trace {
 fn exclude(solver: &mut Solver, one: &Section, other: &Section) {
     let ends_before = |first: &Section, second: &Section| match &first.release {
         None => always().not(),
-        Some(release) => Formula::All(vec![
-            release.active.clone(),
-            Formula::Before(release.event, second.acquire.event),
-        ]),
+        Some(release) => {
+            Formula::All(vec![release.active.clone(), Formula::Before(release.event, second.acquire.event)])
+        }
     };
     solver.assert(&Formula::Any(vec![
         one.acquire.active.clone().not(),

@@ -394,6 +394,7 @@ impl Closeup {
             source: recorder.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
             instrumented: recorder.program.source.is_some() && recorder.program.instrumented,
             with_std: recorder.program.with_std,
+            symbolic: recorder.program.symbolic,
             binary: recorder.program.hash.clone(),
             at_ready: recorder.program.at_ready,
             steps_limit: recorder.config.steps,
@@ -402,6 +403,11 @@ impl Closeup {
             spurious: recorder.config.spurious,
             faults: recorder.config.faults,
             input: None,
+            inputs: recorder
+                .config
+                .symbolic
+                .as_ref()
+                .map_or_else(Vec::new, |symbolic| symbolic.inputs.to_vec()),
             world: self.world(recorder),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
@@ -412,7 +418,7 @@ impl Closeup {
 
     fn world(&self, recorder: &Recorder<'_>) -> World {
         let mut world = stdin::recorded(&recorder.config.world, recorder.program);
-        world.accesses.all |= recorder.config.points.all;
+        world.accesses.all |= recorder.config.points.all || recorder.config.symbolic.is_some();
         world.accesses.points.clone_from(&self.points);
         world
     }

@@ -8,7 +8,7 @@ use crate::process::access_points::Points;
 use crate::process::deadline::Deadline;
 use crate::process::scope_ranges::Scope;
 use crate::process::spin_watch::Loops;
-use heisen_trace::symbolic::ChosenInput;
+use heisen_trace::schedule::InputLine;
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
 use heisen_wire::system::System;
@@ -137,8 +137,8 @@ impl Default for RunConfig {
 pub struct Symbolic {
     /// The most bytes of a trace.
     pub memory: u64,
-    /// Inputs that are chosen for schedules; plans choose their own.
-    pub inputs: Arc<[ChosenInput]>,
+    /// The inputs of executions whose plan chooses none.
+    pub inputs: Arc<[InputLine]>,
     /// The numbers of granules that were found to be shared. All holders of this value share them.
     pub shared: Arc<Mutex<BTreeSet<u64>>>,
 }

@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::platform::sys::Mapping;
 use crate::process::run_config::Symbolic;
+use heisen_trace::schedule::InputLine;
 use heisen_trace::symbolic::{
     ChosenInput, EventKind, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
 };
@@ -24,8 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct TraceMemory {
     mapping: Mapping<Header>,
-    /// Inputs of schedules.
-    inputs: Arc<[ChosenInput]>,
+    /// The inputs of executions whose plan chooses none.
+    inputs: Vec<ChosenInput>,
     shared: Arc<Mutex<BTreeSet<u64>>>,
     /// Shared memory as it is in the parked program, by granule; `None` where there is none.
     initial: Mutex<BTreeMap<u64, Option<[u8; GRANULE as usize]>>>,
@@ -42,7 +43,7 @@ impl TraceMemory {
         })?;
         Ok(TraceMemory {
             mapping,
-            inputs: config.inputs.clone(),
+            inputs: config.inputs.iter().filter_map(InputLine::chosen).collect(),
             shared: config.shared.clone(),
             initial: Mutex::default(),
         })
@@ -54,10 +55,10 @@ impl TraceMemory {
         command.env(ENV_FD, fd.to_string());
     }
 
-    /// Prepares it for an execution with these inputs; `None` for those of schedules.
-    pub(crate) fn prepare(&self, inputs: Option<&[ChosenInput]>) {
+    /// Prepares it for an execution whose plan chooses these inputs.
+    pub(crate) fn prepare(&self, inputs: &[ChosenInput]) {
         let header = self.mapping.header();
-        let inputs = inputs.unwrap_or(&self.inputs);
+        let inputs = if inputs.is_empty() { &self.inputs } else { inputs };
         for (out, input) in header.chosen.iter().zip(inputs) {
             out.thread.store(input.key.thread, Relaxed);
             out.number.store(input.key.number, Relaxed);
