@@ -54,6 +54,8 @@ pub struct Closeup {
     pub switches: Vec<Switch>,
     /// The thread that ended the execution.
     pub thread: Option<ThreadId>,
+    /// After how many events the first panic began, if there was one. What comes later is a consequence of it.
+    pub(crate) thrown_after: Option<u32>,
     /// The stack at which the execution ended.
     pub stack: Stack,
     /// The threads that were alive at the end.
@@ -211,6 +213,7 @@ impl Recorder<'_> {
             too_long,
             switches: watcher.switches,
             thread: watcher.thread,
+            thrown_after: watcher.thrown.as_ref().map(|(_, _, events)| *events),
             stack: watcher.stack,
             threads: watcher.threads,
             idle: watcher.idle,
@@ -229,7 +232,7 @@ impl Recorder<'_> {
         };
         let kind = closeup.verdict.as_ref().map(|v| v.kind);
         let better = match kind {
-            Some(FindingKind::Panic) => watcher.thrown,
+            Some(FindingKind::Panic) => watcher.thrown.map(|(thread, stack, _)| (thread, stack)),
             Some(FindingKind::Misuse) => watcher.misused,
             Some(FindingKind::DataRace) => {
                 closeup.race.as_ref().map(|race| (race.second.thread, race.second.stack.clone()))

@@ -43,7 +43,8 @@ pub(super) struct Watcher {
     pub(super) lines: Vec<ThreadLine>,
     pub(super) trace: Vec<TraceLine>,
     pub(super) diverged: String,
-    pub(super) thrown: Option<(ThreadId, Stack)>,
+    /// The thread and the stack of the first panic, and how many events came before it.
+    pub(super) thrown: Option<(ThreadId, Stack, u32)>,
     pub(super) misused: Option<(ThreadId, Stack)>,
     pub(super) memory: Option<heap_error::Error>,
     pub(super) recurrence: Recurrence,
@@ -85,7 +86,7 @@ impl Observer for Watcher {
                 stop::THROW => {
                     // The first panic is the cause; later ones are mostly its consequences.
                     let stack = view.stack(registers(wire));
-                    self.thrown.get_or_insert((thread, stack));
+                    self.thrown.get_or_insert((thread, stack, report_of(wire).events.load(Relaxed)));
                 }
                 stop::MISUSE => {
                     self.misused = Some((thread, view.stack(registers(wire))));
