@@ -3,7 +3,7 @@
 
 use super::process::assertion_failed;
 use crate::memory::symbolic::inputs;
-use crate::platform::registers::caller;
+use crate::platform::registers::framed_caller;
 use crate::sched::S;
 use crate::sched::pause;
 use core::ffi::{c_char, c_int};
@@ -31,7 +31,7 @@ macro_rules! nondet {
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> $ty {
             let function: extern "C" fn() -> $ty = $name;
-            let $value = input(function as usize, stringify!($name).as_bytes(), $bits, caller!());
+            let $value = input(function as usize, stringify!($name).as_bytes(), $bits, framed_caller!());
             $convert
         }
     )*};
@@ -72,7 +72,9 @@ nondet! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __VERIFIER_nondet_memory(at: usize, bytes: usize) {
     if S.active.get() && S.running.get() {
-        inputs::read_into(at, bytes, c"__VERIFIER_nondet_memory".as_ptr(), caller!());
+        let function: unsafe extern "C" fn(usize, usize) = __VERIFIER_nondet_memory;
+        let name = c"__VERIFIER_nondet_memory".as_ptr();
+        inputs::read_into(function as usize, at, bytes, name, framed_caller!());
     }
 }
 
@@ -80,19 +82,19 @@ pub unsafe extern "C" fn __VERIFIER_nondet_memory(at: usize, bytes: usize) {
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_assume(condition: c_int) {
     let function: extern "C" fn(c_int) = __VERIFIER_assume;
-    assumed(function as usize, condition, caller!());
+    assumed(function as usize, condition, framed_caller!());
 }
 
 /// The error of a verification task: ends the execution as a failed `assert` does.
 #[unsafe(no_mangle)]
 pub extern "C" fn reach_error() -> ! {
-    fails(c"reach_error()".as_ptr(), caller!())
+    fails(c"reach_error()".as_ptr(), framed_caller!())
 }
 
 /// As `reach_error`, by its name in old tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_error() -> ! {
-    fails(c"__VERIFIER_error()".as_ptr(), caller!())
+    fails(c"__VERIFIER_error()".as_ptr(), framed_caller!())
 }
 
 fn fails(call: *const c_char, pc: usize) -> ! {

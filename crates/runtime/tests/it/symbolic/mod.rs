@@ -12,7 +12,7 @@ use heisen_engine::program::Program;
 use heisen_engine::program::embedded;
 use heisen_testkit::{compile_once, root};
 use heisen_trace::symbolic::{EventKind, SymbolicEvent, SymbolicTrace};
-use heisen_trace::{Override, Plan, Policy};
+use heisen_trace::{End, Execution, Override, Plan, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -46,7 +46,9 @@ impl Parked {
 
     #[track_caller]
     fn trace_of(&mut self, plan: &Plan) -> Arc<SymbolicTrace> {
-        let trace = self.run(plan).execution.symbolic.expect("a trace");
+        let Execution { end, symbolic, .. } = self.run(plan).execution;
+        let trace = symbolic.expect("a trace");
+        assert!(matches!(end, End::Exit(_)), "{end:?}: {trace:#?}");
         assert!(!trace.losses.incomplete, "{:?}", trace.losses);
         assert_eq!(trace.wrong_events(), Vec::<usize>::new(), "{trace:#?}");
         trace
