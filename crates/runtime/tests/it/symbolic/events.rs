@@ -68,7 +68,7 @@ fn the_trace_follows_the_schedule() {
     // The second thread runs where the first has read and is about to write.
     let write = usual.events.iter().find(|event| event.thread == 1 && matches!(event.kind, EventKind::Write { .. }));
     let step = write.expect("the first thread writes").step;
-    let lost = parked.trace_of(&switches(&[(step, 2)]));
+    let lost = parked.ended(&switches(&[(step, 2)]), 1);
     assert_eq!(branches(&lost), [(0, false)]);
     let written = accesses(&lost).into_iter().filter(|access| access.1);
     assert_eq!(written.collect::<Vec<_>>(), [(2, true, 4, 1), (1, true, 4, 1)]);

@@ -128,7 +128,7 @@ fn new_memory_holds_no_expressions() {
          if (p != q) abort();
          memcpy(q, &x.v, 4); if (load(q, 4).id) abort();
          // But what realloc moves goes along.
-         store(other, 4, x); void *barrier = malloc(24); char *moved = realloc(other, 30000);
+         store(other, 4, x); static void *volatile barrier; barrier = malloc(3000); char *moved = realloc(other, 30000);
          if (moved == other || !load(moved, 4).id) abort();
          pin(load(moved + 1, 4), 8); free(barrier);",
     );

@@ -41,7 +41,7 @@ fn inputs_keep_their_values_unless_others_are_chosen() {
     assert_eq!(inputs(&trace), [(0, "a", 0, 32, 7), (0, "b", 0, 32, 8)]);
     assert_eq!(branches(&trace), [(0, false)]);
     let plan = choosing(keys(&trace)[1], 42);
-    let chosen = parked.trace_of(&plan);
+    let chosen = parked.ended(&plan, 3);
     assert_eq!(inputs(&chosen), [(0, "a", 0, 32, 7), (0, "b", 0, 32, 42)]);
     assert_eq!(branches(&chosen), [(0, true)]);
     // Executions without a trace have the same inputs.

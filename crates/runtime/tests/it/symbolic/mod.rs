@@ -41,14 +41,15 @@ impl Parked {
     /// execution had.
     #[track_caller]
     fn trace(&mut self) -> Arc<SymbolicTrace> {
-        self.trace_of(&Plan::new(Policy::Default))
+        self.ended(&Plan::new(Policy::Default), 0)
     }
 
+    /// Likewise for a plan after which the program exits with this status.
     #[track_caller]
-    fn trace_of(&mut self, plan: &Plan) -> Arc<SymbolicTrace> {
+    fn ended(&mut self, plan: &Plan, status: i32) -> Arc<SymbolicTrace> {
         let Execution { end, symbolic, .. } = self.run(plan).execution;
         let trace = symbolic.expect("a trace");
-        assert!(matches!(end, End::Exit(_)), "{end:?}: {trace:#?}");
+        assert_eq!(end, End::Exit(status), "{trace:#?}");
         assert!(!trace.losses.incomplete, "{:?}", trace.losses);
         assert_eq!(trace.wrong_events(), Vec::<usize>::new(), "{trace:#?}");
         trace
