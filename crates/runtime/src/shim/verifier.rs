@@ -26,8 +26,8 @@ fn input(function: usize, name: &[u8], bits: u32, pc: usize) -> u64 {
 }
 
 macro_rules! nondet {
-    ($($name:ident: $ty:ty, $bits:literal, |$value:ident| $convert:expr;)*) => {$(
-        /// An input, which is 0 unless the search chooses its value.
+    ($($(#[$doc:meta])* fn $name:ident() -> $ty:ty, $bits:literal = |$value:ident| $convert:expr;)*) => {$(
+        $(#[$doc])*
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> $ty {
             let function: extern "C" fn() -> $ty = $name;
@@ -38,31 +38,80 @@ macro_rules! nondet {
 }
 
 nondet! {
-    __VERIFIER_nondet_bool: bool, 1, |value| value != 0;
-    __VERIFIER_nondet__Bool: bool, 1, |value| value != 0;
-    __VERIFIER_nondet_char: i8, 8, |value| value as i8;
-    __VERIFIER_nondet_uchar: u8, 8, |value| value as u8;
-    __VERIFIER_nondet_unsigned_char: u8, 8, |value| value as u8;
-    __VERIFIER_nondet_u8: u8, 8, |value| value as u8;
-    __VERIFIER_nondet_short: i16, 16, |value| value as i16;
-    __VERIFIER_nondet_ushort: u16, 16, |value| value as u16;
-    __VERIFIER_nondet_u16: u16, 16, |value| value as u16;
-    __VERIFIER_nondet_int: i32, 32, |value| value as i32;
-    __VERIFIER_nondet_uint: u32, 32, |value| value as u32;
-    __VERIFIER_nondet_unsigned: u32, 32, |value| value as u32;
-    __VERIFIER_nondet_unsigned_int: u32, 32, |value| value as u32;
-    __VERIFIER_nondet_u32: u32, 32, |value| value as u32;
-    __VERIFIER_nondet_long: i64, 64, |value| value as i64;
-    __VERIFIER_nondet_ulong: u64, 64, |value| value;
-    __VERIFIER_nondet_longlong: i64, 64, |value| value as i64;
-    __VERIFIER_nondet_ulonglong: u64, 64, |value| value;
-    __VERIFIER_nondet_loff_t: i64, 64, |value| value as i64;
-    __VERIFIER_nondet_size_t: u64, 64, |value| value;
-    __VERIFIER_nondet_u64: u64, 64, |value| value;
-    __VERIFIER_nondet_pointer: usize, 64, |value| value as usize;
-    __VERIFIER_nondet_pchar: usize, 64, |value| value as usize;
-    __VERIFIER_nondet_float: f32, 32, |value| f32::from_bits(value as u32);
-    __VERIFIER_nondet_double: f64, 64, |value| f64::from_bits(value);
+    /// An input of type `bool`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_bool() -> bool, 1 = |value| value != 0;
+
+    /// An input of type `_Bool`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet__Bool() -> bool, 1 = |value| value != 0;
+
+    /// An input of type `char`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_char() -> i8, 8 = |value| value as i8;
+
+    /// An input of type `unsigned char`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_uchar() -> u8, 8 = |value| value as u8;
+
+    /// An input of type `unsigned char`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_unsigned_char() -> u8, 8 = |value| value as u8;
+
+    /// An input of type `unsigned char`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_u8() -> u8, 8 = |value| value as u8;
+
+    /// An input of type `short`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_short() -> i16, 16 = |value| value as i16;
+
+    /// An input of type `unsigned short`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_ushort() -> u16, 16 = |value| value as u16;
+
+    /// An input of type `unsigned short`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_u16() -> u16, 16 = |value| value as u16;
+
+    /// An input of type `int`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_int() -> i32, 32 = |value| value as i32;
+
+    /// An input of type `unsigned int`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_uint() -> u32, 32 = |value| value as u32;
+
+    /// An input of type `unsigned int`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_unsigned() -> u32, 32 = |value| value as u32;
+
+    /// An input of type `unsigned int`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_unsigned_int() -> u32, 32 = |value| value as u32;
+
+    /// An input of type `unsigned int`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_u32() -> u32, 32 = |value| value as u32;
+
+    /// An input of type `long`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_long() -> i64, 64 = |value| value as i64;
+
+    /// An input of type `unsigned long`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_ulong() -> u64, 64 = |value| value;
+
+    /// An input of type `long long`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_longlong() -> i64, 64 = |value| value as i64;
+
+    /// An input of type `unsigned long long`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_ulonglong() -> u64, 64 = |value| value;
+
+    /// An input of type `loff_t`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_loff_t() -> i64, 64 = |value| value as i64;
+
+    /// An input of type `size_t`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_size_t() -> u64, 64 = |value| value;
+
+    /// An input of type `unsigned long long`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_u64() -> u64, 64 = |value| value;
+
+    /// An input of type `void *`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_pointer() -> usize, 64 = |value| value as usize;
+
+    /// An input of type `char *`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_pchar() -> usize, 64 = |value| value as usize;
+
+    /// An input of type `float`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_float() -> f32, 32 = |value| f32::from_bits(value as u32);
+
+    /// An input of type `double`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_double() -> f64, 64 = |value| f64::from_bits(value);
 }
 
 /// Makes the content of a block of memory an input.

@@ -66,7 +66,8 @@ fn the_trace_follows_the_schedule() {
     let usual = parked.trace();
     assert_eq!(branches(&usual), [(0, true)]);
     // The second thread runs where the first has read and is about to write.
-    let write = usual.events.iter().find(|event| event.thread == 1 && matches!(event.kind, EventKind::Write { .. }));
+    let write =
+        usual.events.iter().find(|event| event.thread == 1 && matches!(event.kind, EventKind::Write { .. }));
     let step = write.expect("the first thread writes").step;
     let lost = parked.ended(&switches(&[(step, 2)]), 1);
     assert_eq!(branches(&lost), [(0, false)]);
@@ -150,7 +151,12 @@ fn accesses_of_several_granules_are_one_event() {
              return all.v != 0x02010000000000 || !load(s.bytes + 6, 8).id || load(s.bytes + 12, 4).v != 7;
          }",
     );
-    let all = [(0, true, 8, 0), (1, true, 2, 0x201), (0, false, 8, 0x02010000000000), (0, false, 8, 0x0007_0000_0000_0002)];
+    let all = [
+        (0, true, 8, 0),
+        (1, true, 2, 0x201),
+        (0, false, 8, 0x02010000000000),
+        (0, false, 8, 0x0007_0000_0000_0002),
+    ];
     assert_eq!(accesses(&trace), [&all[..1], &[(0, true, 4, 7)], &all[1..], &[(0, false, 4, 7)]].concat());
     assert!(trace.losses.is_exact());
 }
@@ -205,7 +211,8 @@ fn updates_of_shared_memory_are_a_read_and_a_write() {
             _ => None,
         })
         .collect();
-    let expected = [(true, 0), (true, 102), (true, 2), (true, 200), (false, 2), (true, 2), (true, 201), (true, 105)];
+    let expected =
+        [(true, 0), (true, 102), (true, 2), (true, 200), (false, 2), (true, 2), (true, 201), (true, 105)];
     assert_eq!(kinds, expected);
 }
 
@@ -308,14 +315,8 @@ fn a_lock_counts_when_it_is_acquired() {
         .filter(|operation| matches!(operation.1, Op::Lock | Op::Unlock | Op::Yield | Op::Start))
         .map(|operation| (operation.0, operation.1))
         .collect();
-    let expected = [
-        (0, Op::Lock),
-        (1, Op::Start),
-        (0, Op::Yield),
-        (0, Op::Unlock),
-        (1, Op::Lock),
-        (1, Op::Unlock),
-    ];
+    let expected =
+        [(0, Op::Lock), (1, Op::Start), (0, Op::Yield), (0, Op::Unlock), (1, Op::Lock), (1, Op::Unlock)];
     assert_eq!(of_locks, expected);
 }
 

@@ -6,7 +6,8 @@ use heisen_trace::symbolic::PinReason;
 
 /// How many expressions a program has pinned because they are without an operation of the trace.
 fn pins(trace: &SymbolicTrace) -> usize {
-    let is_pin = |event: &&SymbolicEvent| matches!(event.kind, EventKind::Pin { reason: PinReason::Other, .. });
+    let is_pin =
+        |event: &&SymbolicEvent| matches!(event.kind, EventKind::Pin { reason: PinReason::Other, .. });
     trace.events.iter().filter(is_pin).count()
 }
 

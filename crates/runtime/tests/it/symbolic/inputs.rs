@@ -48,7 +48,8 @@ fn inputs_keep_their_values_unless_others_are_chosen() {
     let run = parked.0.run(Job::Plan(&plan), Detail::Decisions, None).expect("the execution ends");
     assert_eq!(run.execution.end, End::Exit(3));
     assert!(run.execution.symbolic.is_none());
-    let run = parked.0.run(Job::Plan(&Plan::new(Policy::Default)), Detail::End, None).expect("the execution ends");
+    let run =
+        parked.0.run(Job::Plan(&Plan::new(Policy::Default)), Detail::End, None).expect("the execution ends");
     assert_eq!(run.execution.end, End::Exit(0));
 }
 
@@ -85,7 +86,8 @@ fn large_inputs_are_words() {
          }",
     );
     let trace = parked.trace();
-    let widths: Vec<_> = inputs(&trace).into_iter().map(|(_, name, number, width, _)| (name, number, width)).collect();
+    let widths: Vec<_> =
+        inputs(&trace).into_iter().map(|(_, name, number, width, _)| (name, number, width)).collect();
     assert_eq!(widths, [("text", 0, 64), ("text", 1, 64), ("text", 2, 32), ("input", 0, 8)]);
     let run = parked.run(&choosing(keys(&trace)[2], 0x5800));
     assert_eq!(run.execution.end, End::Exit(5));
@@ -138,10 +140,10 @@ fn functions_of_verification_tasks() {
     let mut parked = Parked::new(&text);
     let trace = parked.trace();
     assert!(trace.losses.is_exact(), "{:?}", trace.losses);
-    assert_eq!(inputs(&trace), [
-        (0, "__VERIFIER_nondet_int", 0, 32, 0),
-        (0, "__VERIFIER_nondet_uchar", 0, 8, 0)
-    ]);
+    assert_eq!(
+        inputs(&trace),
+        [(0, "__VERIFIER_nondet_int", 0, 32, 0), (0, "__VERIFIER_nondet_uchar", 0, 8, 0)]
+    );
     let assumed = |trace: &SymbolicTrace| -> Vec<bool> {
         let holds = trace.events.iter().map(|event| match event.kind {
             EventKind::Assume { holds, .. } => Some(holds),
@@ -157,4 +159,19 @@ fn functions_of_verification_tasks() {
     assert_eq!((assumed(&cut), branches(&cut)), (vec![false], vec![]));
     let run = parked.run(&choosing(keys[1], 200));
     assert_eq!((run.execution.end, run.tail.texts[0].as_str()), (End::Signal(6), "reach_error()"));
+}
+
+#[test]
+fn every_function_of_verification_tasks_returns_inputs() {
+    let mut parked = Parked::new(include_str!("nondet.c"));
+    let trace = parked.trace();
+    let all = inputs(&trace);
+    assert_eq!(all.len(), 26);
+    let keys = keys(&trace);
+    for (index, input) in all.iter().enumerate() {
+        let run = parked.run(&choosing(keys[index], 1));
+        let function = if index == 25 { "__VERIFIER_error()" } else { "reach_error()" };
+        assert_eq!(run.tail.texts.first().map(String::as_str), Some(function), "{input:?}");
+    }
+    assert_eq!(all[25], (0, "__VERIFIER_nondet_memory", 0, 24, 0x6261));
 }

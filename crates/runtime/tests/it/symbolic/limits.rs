@@ -54,7 +54,8 @@ fn children_log_nothing() {
 fn programs_without_symbolic_settings_have_no_trace() {
     let runtime = embedded::runtime().expect("the runtime is written");
     let program = Program::find(compiled(BRANCHES).as_os_str(), Vec::new()).expect("a program");
-    let mut zygote = Zygote::start(&runtime, &program, &RunConfig::default(), Output::Dropped).expect("it is parked");
+    let mut zygote =
+        Zygote::start(&runtime, &program, &RunConfig::default(), Output::Dropped).expect("it is parked");
     let run = zygote.run(Job::Plan(&Plan::new(Policy::Default)), Detail::Symbolic, None).expect("it ends");
     assert_eq!(run.execution.end, End::Exit(0));
     assert!(run.execution.symbolic.is_none());
