@@ -50,8 +50,8 @@ pub fn begin() {
     symbolic_log::begin(wire_log::flags() & flag::SYMBOLIC != 0);
     reserved::forget();
     inputs::begin();
-    FRAME.begin(symbolic_log::is_on());
     if symbolic_log::is_on() {
+        FRAME.begin();
         allocation::follow();
         sharing::begin();
     }
@@ -66,7 +66,6 @@ pub fn is_on() -> bool {
 /// The process is no longer controlled.
 pub fn leave() {
     symbolic_log::leave();
-    FRAME.begin(false);
 }
 
 /// Memory gets a new use: it holds no expression, and nobody has accessed it.
