@@ -15,8 +15,9 @@ use crate::explain::kinds;
 use crate::explain::minimise::{Effort, minimise};
 use crate::explain::neighbourhood::{self, points_near};
 use crate::process::recorded_input;
-use crate::process::run_config::RunConfig;
-use crate::process::slots::{Job, Operation};
+use crate::process::run_config::{Output, RunConfig, Symbolic};
+use crate::process::slots::{Detail, Job, Operation};
+use crate::process::zygote::Zygote;
 use heisen_trace::finding::Minimised;
 use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
 use std::sync::Arc;
@@ -93,7 +94,7 @@ impl Confirmer<'_> {
             self.tally.too_long += 1;
             return Ok(Confirmation::TooLong);
         }
-        let mut config = self.config();
+        let mut config = self.config_for(plan)?;
         let default = Plan::new(Policy::Default);
         let by_default = self.fails_by_default(&self.case.recorder(&config), &default, &verdict)?;
         let plan = if by_default { &default } else { plan };
@@ -226,6 +227,19 @@ impl Confirmer<'_> {
     /// How close-ups run.
     pub(super) fn config(&self) -> RunConfig {
         self.case.close_up_config(&self.tally.points)
+    }
+
+    /// How close-ups run that have the inputs of a plan. Other plans of them have these inputs, too.
+    fn config_for(&self, plan: &Plan) -> Result<RunConfig> {
+        let config = self.config();
+        let Some(symbolic) = config.symbolic.as_ref().filter(|_| !plan.inputs.is_empty()) else {
+            return Ok(config);
+        };
+        let mut zygote = Zygote::start(&self.case.runtime, self.case.program, &config, Output::Dropped)?;
+        let run = zygote.run(Job::Plan(plan), Detail::Symbolic, None)?;
+        let inputs = run.execution.symbolic.map_or_else(Vec::new, |trace| trace.inputs());
+        let symbolic = Some(Symbolic { inputs: inputs.into(), ..symbolic.clone() });
+        Ok(RunConfig { symbolic, ..config })
     }
 
     fn add(&mut self, verdict: Verdict, mut finding: Finding) {
