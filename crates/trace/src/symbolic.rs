@@ -164,13 +164,17 @@ pub enum EventKind {
         /// Its value.
         holds: bool,
     },
-    /// Another visible operation: a lock, a wait, a creation, an end.
+    /// Another visible operation: a lock, a wait, a creation, an end. The last event of a thread that a signal kills is
+    /// an [`Op::Abort`].
     Sync {
         /// The operation.
         op: Op,
         /// The object; of a [`Op::Create`] the number of the created thread, of a [`Op::Join`] that of the joined one.
         object: u64,
-        /// Whether it succeeded.
+        /// Whether it succeeded. The last event of a thread that had not ended when the execution did may be the
+        /// operation before which it stood, with `ok` false: an [`Op::Lock`], [`Op::Relock`], [`Op::ReadLock`],
+        /// [`Op::WriteLock`] or [`Op::Join`], none of which fails otherwise. A thread that nobody has woken stands before
+        /// an [`Op::CondWait`].
         ok: bool,
     },
 }
