@@ -128,7 +128,8 @@ pub enum EventKind {
         /// Its expression.
         operand: Operand,
     },
-    /// A branch on an expression of one bit.
+    /// A branch on an expression of one bit. Before an operation that may have no result, such as a division, comes a
+    /// branch on whether it has one.
     Branch {
         /// The condition.
         condition: NodeId,

@@ -37,6 +37,7 @@ pub fn search(program: &Program, most: u64) -> Searched {
 
 #[derive(Debug, Default)]
 struct Totals {
+    ms: u128,
     programs: u64,
     failing: u64,
     deadlocks: u64,
@@ -50,8 +51,10 @@ fn compare(seeds: std::ops::Range<u64>, features: Features) {
     let mut totals = Totals::default();
     for seed in seeds {
         let program = program(seed, features);
-        let Some(expected) = outcomes(&program, 30_000) else { continue };
+        let Some(expected) = outcomes(&program, 10_000) else { continue };
+        let t = std::time::Instant::now();
         let Searched { outcomes, status, .. } = search(&program, 5_000);
+        totals.ms += t.elapsed().as_micros();
         let context = || format!("seed {seed}, {features:?}: {program:?}\n{status:?}");
         assert_eq!(outcomes, expected, "{}", context());
         assert!(status.is_proof(), "{}", context());
@@ -61,7 +64,7 @@ fn compare(seeds: std::ops::Range<u64>, features: Features) {
         totals.deadlocks += u64::from(!expected.stuck.is_empty());
         totals.executions += status.executions;
         totals.questions += status.questions;
-        if let Some(classes) = classes(&program, 1_000) {
+        if let Some(classes) = classes(&program, 300) {
             assert!(status.executions <= classes as u64, "{classes} classes, {}", context());
             totals.classes += classes as u64;
             totals.executions_of_counted += status.executions;

@@ -46,19 +46,30 @@ struct Generator {
     /// How many visible instructions may still be added.
     left: usize,
     inputs: usize,
+    /// The register that was loaded last in this thread.
+    loaded: usize,
+    /// Addresses are below this.
+    words: usize,
 }
 
 /// A random program.
 pub fn program(seed: u64, features: Features) -> Program {
     let mut random = Random::new(seed);
-    let threads = 1 + random.below(3);
-    let left = 5 + random.below(5);
-    let mut g = Generator { random, features, left, inputs: 2 };
+    let threads = [1, 2, 2, 2, 3][random.below(5)];
+    let left = 6 + random.below(5);
+    let words = 1 + random.below(3);
+    let mut g = Generator { random, features, left, inputs: 2, loaded: 0, words };
     let memory = (0..4).map(|at| (at, g.random.below(3) as u8)).filter(|(_, value)| *value > 0).collect();
     let mut code = vec![Vec::new()];
     for _ in 0..threads {
         let mut body = Vec::new();
-        let most = 2 + g.random.below(3);
+        let most = 2 + g.random.below(4);
+        g.loaded = 0;
+        if g.random.one_in(2) {
+            // Most threads begin with a value that depends on others.
+            let place = g.place();
+            body.push(Do::Load(0, place, 1));
+        }
         g.block(&mut body, most, 2);
         code.push(body);
     }
@@ -86,9 +97,10 @@ pub fn program(seed: u64, features: Features) -> Program {
     let joined = if g.random.one_in(4) { g.random.below(created + 1) } else { created };
     main.extend((0..joined).map(Do::Join));
     if g.random.below(3) > 0 {
-        let address = g.random.below(4) as u64;
+        let address = g.random.below(g.words) as u64;
         main.push(Do::Load(0, Place::Fixed(address), 1));
-        let assertion = g.test();
+        g.loaded = 0;
+        let assertion = g.assertion();
         main.push(Do::Assert(assertion));
     }
     code[0] = main;
@@ -100,13 +112,35 @@ impl Generator {
         self.features >= feature
     }
 
+    /// A register to read: mostly the one that was loaded last.
     fn register(&mut self) -> usize {
-        self.random.below(3)
+        if self.random.one_in(3) { self.random.below(3) } else { self.loaded }
+    }
+
+    /// A register to write.
+    fn target(&mut self) -> usize {
+        self.loaded = self.random.below(3);
+        self.loaded
+    }
+
+    /// A test that holds more often than not.
+    fn assertion(&mut self) -> Expr {
+        let register = Expr::Reg(self.register());
+        let number = Expr::Const(1 + self.random.below(7) as u8);
+        match self.random.below(4) {
+            0 => Expr::of(ValueOp::Ule, register, number),
+            1 => Expr::of(
+                ValueOp::Ule,
+                register,
+                Expr::of(ValueOp::Add, number, Expr::Reg(self.random.below(3))),
+            ),
+            _ => Expr::of(ValueOp::Xor, register, number),
+        }
     }
 
     fn value(&mut self) -> Expr {
         let ops = [ValueOp::Add, ValueOp::Sub, ValueOp::Mul, ValueOp::Xor, ValueOp::And];
-        match self.random.below(6) {
+        match self.random.below(8) {
             0 | 1 => Expr::Const(self.random.below(4) as u8),
             2 | 3 => Expr::Reg(self.register()),
             4 if self.may(Features::Memory) && self.random.one_in(4) => {
@@ -137,7 +171,7 @@ impl Generator {
     }
 
     fn place(&mut self) -> Place {
-        let address = self.random.below(4) as u64;
+        let address = self.random.below(self.words) as u64;
         if self.may(Features::Memory) && self.random.one_in(6) {
             return Place::Indexed(address / 2, Expr::Reg(self.register()), [1, 3][self.random.below(2)]);
         }
@@ -160,22 +194,23 @@ impl Generator {
     }
 
     fn instruction(&mut self, code: &mut Vec<Do>, depth: usize) {
-        let register = self.register();
         match self.random.below(16) {
-            0..=3 => {
+            0..=2 => {
                 let (place, size) = (self.place(), self.size());
+                let register = self.target();
                 code.push(Do::Load(register, place, size));
-                if self.random.one_in(4) {
-                    let test = self.test();
+                if self.random.one_in(2) {
+                    let test = self.assertion();
                     code.push(Do::Assert(test));
                 }
             }
-            4..=7 => {
+            3..=5 => {
                 let (place, size, value) = (self.place(), self.size(), self.value());
                 code.push(Do::Store(place, size, value));
             }
-            8 | 9 if depth > 0 => {
+            6..=9 if depth > 0 => {
                 let place = self.place();
+                let register = self.target();
                 code.push(Do::Load(register, place, 1));
                 let test = self.test();
                 self.when(code, test, depth);
@@ -183,6 +218,7 @@ impl Generator {
             10 | 11 if self.may(Features::Mutexes) && depth > 0 => {
                 let mutex = self.random.below(2) as u64;
                 if self.random.one_in(3) {
+                    let register = 3 + self.random.below(3);
                     code.push(Do::TryLock(register, mutex));
                     let at = code.len();
                     code.push(Do::Jump(0));
@@ -191,13 +227,14 @@ impl Generator {
                     code[at] = Do::JumpUnless(Expr::Reg(register), code.len());
                 } else {
                     code.push(Do::Lock(mutex));
-                    self.left += usize::from(self.random.one_in(2));
-                    self.block(code, 2, depth - 1);
+                    self.left += 1;
+                    self.block(code, 2, depth);
                     code.push(Do::Unlock(mutex));
                 }
             }
             12 if self.may(Features::Memory) => {
                 let (place, value) = (self.place(), self.value());
+                let register = self.target();
                 if self.random.one_in(2) {
                     code.push(Do::Add(register, place, value));
                 } else {
@@ -207,11 +244,13 @@ impl Generator {
             }
             13 if self.may(Features::Memory) && self.random.one_in(2) => {
                 let place = self.place();
+                let register = self.target();
                 code.push(Do::Load(register, place, 1));
                 self.switch(code, register);
             }
             14 if self.may(Features::Inputs) && self.inputs > 0 => {
                 self.inputs -= 1;
+                let register = self.target();
                 let bits = 1 + self.random.below(2) as u32;
                 code.push(Do::Input(register, bits));
                 if self.random.one_in(3) {
@@ -231,7 +270,7 @@ impl Generator {
                     0 | 1 => {
                         code.push(Do::Lock(0));
                         if self.random.one_in(3) {
-                            code.push(Do::TimedWait(register, condition, 0));
+                            code.push(Do::TimedWait(3, condition, 0));
                         } else {
                             code.push(Do::Wait(condition, 0));
                         }
@@ -243,10 +282,12 @@ impl Generator {
                 }
             }
             _ => {
-                let value = self.value();
-                code.push(Do::Set(register, value));
-                let place = self.place();
-                code.push(Do::Store(place, 1, Expr::Reg(register)));
+                // An increment that is not atomic.
+                let (from, place) = (self.place(), self.place());
+                let register = self.target();
+                code.push(Do::Load(register, from, 1));
+                let one = Expr::Const(1 + self.random.below(2) as u8);
+                code.push(Do::Store(place, 1, Expr::of(ValueOp::Add, Expr::Reg(register), one)));
             }
         }
     }

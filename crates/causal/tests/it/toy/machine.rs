@@ -517,6 +517,11 @@ impl State {
                 let a = self.value(thread, pc, a, recorder)?;
                 let b = self.value(thread, pc, b, recorder)?;
                 let width = if op.is_test() { 1 } else { 8 };
+                if matches!(op, ValueOp::UDiv | ValueOp::SRem) {
+                    let zero = recorder.apply(ValueOp::Eq, 8, 1, &[b, Value::known(0)])?;
+                    let divides = recorder.apply(ValueOp::Not, 1, 1, &[zero])?;
+                    branch(thread, pc, divides, recorder);
+                }
                 let Some(result) = recorder.apply(*op, 8, width, &[a, b]) else {
                     recorder.sync(thread, pc, Op::Abort, 0, true);
                     self.over = Some(Over::Crash(pc));
