@@ -1,8 +1,9 @@
 //! The callbacks of symbolic builds: what instrumented code says of its expressions.
 //!
 //! Each integer, pointer and floating-point value of a symbolic build has an *id* beside it, 0 while the value does not
-//! depend on an unknown. Callbacks take ids and values, and return the id of a result. Code calls them only where an id
-//! is not 0, or where memory may hold expressions ([`Frame::live`]).
+//! depend on an unknown. Callbacks take ids and values, and return the id of a result. The stub passes on
+//! those of operations, branches and pins only if an id is not 0. Code calls the others only where memory may hold
+//! expressions ([`Frame::live`]).
 //!
 //! An operation is a word: its number ([`operation`]), the bits of its operands and the bits of its result. Values have at
 //! most 64 bits, extended by zeros.
@@ -24,14 +25,21 @@ pub const RESULTS: usize = 16;
 /// - Before a call with an argument whose id is not 0, the caller stores all ids and then the address of the function.
 /// - A function begins by comparing `callee` with its own address. If they are equal, it takes the ids, and stores 0 as
 ///   `callee`. Otherwise all ids are 0.
-/// - A function that returns an id other than 0 stores its parts and then its own address as `returner`.
-/// - After a call the caller compares `returner` with the address that it called. If they are equal, it takes the parts,
-///   and stores 0 as `returner`. Otherwise all ids are 0.
+/// - A function that returns stores its parts and then its own address as `returner`, even if all of them are 0. Only
+///   functions whose callers are all known may leave that out, if no part can be other than 0.
+/// - After a call the caller compares `returner` with the address that it called, and stores 0 as `returner`. If they are
+///   equal, it takes the parts. Otherwise all ids are 0, and the function is not instrumented: the caller pins the
+///   arguments that were expressions.
+/// - A structure that is passed by value, in memory, takes two places among the arguments: the lower and the upper half of
+///   the address from which the caller copies it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
     /// Not 0 if memory may hold expressions, or accesses may be unknowns. Otherwise loads, stores and block operations
     /// need no callback, and functions need not look at `callee`.
+    ///
+    /// While it is 0, no id is other than 0: instrumented code then looks at nothing else. Once it is not 0, it stays so
+    /// until the process ends: ids in frames of running functions are not cleared again.
     pub live: u32,
     /// Unused.
     pub pad: u32,
@@ -71,6 +79,45 @@ pub const fn operation(op: u8, from: u32, to: u32) -> u32 {
 /// The number of the operation, the bits of its operands and the bits of its result.
 pub const fn unpack_operation(word: u32) -> (u8, u32, u32) {
     (word as u8, word >> 8 & 0xff, word >> 16 & 0xff)
+}
+
+/// Operations that LLVM has and the trace does not. The stub composes them of callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Composition {
+    /// The unsigned minimum.
+    UMin = 1,
+    /// The unsigned maximum.
+    UMax = 2,
+    /// The signed minimum.
+    SMin = 3,
+    /// The signed maximum.
+    SMax = 4,
+    /// The absolute value.
+    Abs = 5,
+    /// The unsigned sum, at most the largest number.
+    UAddSat = 6,
+    /// The unsigned difference, at least 0.
+    USubSat = 7,
+    /// The signed sum, at most the largest and at least the smallest number.
+    SAddSat = 8,
+    /// The signed difference, likewise.
+    SSubSat = 9,
+    /// The upper half of the first two operands in a row, shifted to the left by the third modulo the width.
+    FunnelLeft = 10,
+    /// The lower half of the first two operands in a row, shifted to the right by the third modulo the width.
+    FunnelRight = 11,
+    /// -1, 0 or 1: how two unsigned numbers compare.
+    UCompare = 12,
+    /// -1, 0 or 1: how two signed numbers compare.
+    SCompare = 13,
+}
+
+impl Composition {
+    /// The word for it, with the bits of its operands and of its result.
+    pub const fn word(self, from: u32, to: u32) -> u32 {
+        operation(self as u8, from, to)
+    }
 }
 
 /// How an atomic update changes memory, in the first argument of `heisen_sym_update`.
@@ -128,6 +175,27 @@ macro_rules! symbolic_callbacks {
             heisen_sym_fill(to: u64, bytes: u64, to_id: u32, bytes_id: u32, id: u32, value: u64) -> ();
             heisen_sym_branch(id: u32, taken: u32) -> ();
             heisen_sym_pin(id: u32, value: u64, reason: u32) -> ();
+        }
+    };
+}
+
+/// Calls the macro that it is given with the list of the stub's own functions, in the form of
+/// [`symbolic_callbacks`](crate::symbolic_callbacks). They consist of callbacks, and keep instrumented code short.
+///
+/// | function | what it does |
+/// | --- | --- |
+/// | `compose` | a [`Composition`]: up to three operands, their ids first |
+/// | `index` | adds an index times a factor to an address: id of the address, of the index, their values, the factor, the bits of the index, which is signed |
+/// | `concretise` | pins what lies in memory: address, bytes, reason |
+/// | `clear` | sets variables of the caller to 0: address, number of words of 4 bytes |
+#[macro_export]
+macro_rules! symbolic_helpers {
+    ($with:ident) => {
+        $with! {
+            heisen_sym_compose(word: u32, a: u32, b: u32, c: u32, va: u64, vb: u64, vc: u64) -> u32;
+            heisen_sym_index(address: u32, index: u32, va: u64, vi: u64, factor: u64, bits: u32) -> u32;
+            heisen_sym_concretise(address: u64, bytes: u64, reason: u32) -> ();
+            heisen_sym_clear(address: u64, words: u64) -> ();
         }
     };
 }

@@ -7,7 +7,7 @@
 use crate::encode::{Encoding, blocking, is_modelled, may_block};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
-use crate::steps::steps;
+use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::Term;
 use heisen_trace::symbolic::{EventKind, SymbolicEvent, SymbolicTrace};
@@ -40,10 +40,15 @@ pub fn insert(
         at: BTreeMap::new(),
         roots: BTreeMap::from([(0, NodeId(0))]),
         finished: HashSet::new(),
+        known: HashSet::new(),
+        pending: BTreeMap::new(),
         written: HashSet::new(),
         values: HashMap::new(),
         inserted: Inserted::default(),
     };
+    for &(address, byte) in &trace.initial {
+        insertion.encoding.memory.learn(&mut insertion.encoding.clauses, address, byte);
+    }
     for (index, (event, steps)) in trace.events.iter().zip(steps(trace)).enumerate() {
         if insertion.event(index, event, steps).is_none() {
             insertion.exactness.add(Reason::Invalid);
@@ -66,8 +71,12 @@ struct Insertion<'i, 't> {
     /// The last node of each thread that has one, by thread number.
     at: BTreeMap<u16, NodeId>,
     roots: BTreeMap<u16, ThreadRoot>,
-    /// The threads that have ended, or whose next operation is known.
+    /// The threads that have ended.
     finished: HashSet<u16>,
+    /// The threads whose next operation is known, although they have not done it.
+    known: HashSet<u16>,
+    /// What threads were about to do at the end: place in the code, operation and object.
+    pending: BTreeMap<u16, (u64, Op, u64)>,
     /// The bytes that were written.
     written: HashSet<u64>,
     /// The values of unknowns.
@@ -84,13 +93,17 @@ impl Insertion<'_, '_> {
     /// Takes one event. `None` if the trace is not valid.
     fn event(&mut self, index: usize, event: &SymbolicEvent, steps: u32) -> Option<()> {
         let place = self.place(event.thread)?;
+        if let EventKind::Pending { op, object, .. } = event.kind {
+            self.pending.insert(event.thread, (event.pc, op, object));
+            return Some(());
+        }
+        if !is_of_thread(&event.kind) {
+            return Some(());
+        }
+        // A thread that ends the process may still do something.
+        self.pending.remove(&event.thread);
         if self.finished.contains(&event.thread) {
             return None;
-        }
-        if let EventKind::Sync { op, ok: false, .. } = event.kind
-            && (may_block(op) || op == Op::CondWait)
-        {
-            return self.pending(event, op, place, steps);
         }
         let (key, outcome, defined) = self.key(event)?;
         let mut place = match event.kind {
@@ -182,31 +195,29 @@ impl Insertion<'_, '_> {
                 plain(Key::Sync { op, object: 0 }, ok.into())
             }
             &EventKind::Sync { op, object, ok } => plain(Key::Sync { op, object }, ok.into()),
+            EventKind::Pending { .. } => None,
         }
     }
 
-    /// The last event of a thread that stands before an operation.
-    fn pending(&mut self, event: &SymbolicEvent, op: Op, place: NodeId, steps: u32) -> Option<()> {
-        self.finished.insert(event.thread);
-        let EventKind::Sync { object, .. } = event.kind else { return None };
+    /// A thread stands before this operation. Adds it, if it is one before which threads may stand for ever. Returns
+    /// whether it is.
+    fn pending(&mut self, place: NodeId, (pc, op, object): (u64, Op, u64)) -> bool {
+        let tree = &self.encoding.tree;
         let key = match op {
-            Op::CondWait => {
+            Op::CondWait | Op::CondTimedWait if tree[place].waits.is_some() => {
                 // Once woken, the thread acquires the mutex that the wait has released.
-                let Key::Sync { op: Op::Unlock, object } = self.encoding.tree[place].key else {
-                    return Some(());
-                };
+                let Key::Sync { op: Op::Unlock, object } = tree[place].key else { return false };
                 Key::Sync { op: Op::Relock, object }
             }
             Op::Join => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
                 Key::Join { thread }
             }
-            _ => Key::Sync { op, object },
+            op if may_block(op) => Key::Sync { op, object },
+            _ => return false,
         };
-        // All of them begin a step, which this thread has not taken.
-        let _ = steps;
-        self.expect(place, event.pc, key, Outcome::Is(1));
-        Some(())
+        self.expect(place, pc, key, Outcome::Is(1));
+        true
     }
 
     /// Adds the conditions under which an expression has a value, where the path does not have them yet.
@@ -358,11 +369,20 @@ impl Insertion<'_, '_> {
             }
         }
         let cut = losses.full || matches!(end, End::StepLimit | End::Stuck);
-        let ender = trace.events.iter().rev().find(|event| !is_pending(event)).map(|event| event.thread);
+        let ender =
+            trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
+        for (thread, pending) in std::mem::take(&mut self.pending) {
+            if let Some(place) = self.place(thread)
+                && !cut
+                && self.pending(place, pending)
+            {
+                self.known.insert(thread);
+            }
+        }
         let threads: Vec<u16> = self.roots.keys().copied().collect();
         for thread in threads {
             let Some(place) = self.place(thread) else { continue };
-            let finished = self.finished.contains(&thread);
+            let finished = self.finished.contains(&thread) || self.known.contains(&thread);
             if *end == End::Deadlock {
                 self.stands(place);
             } else if cut {
@@ -412,12 +432,5 @@ impl Insertion<'_, '_> {
             self.encoding.tree[child].seen = true;
             self.encoding.forbid(child);
         }
-    }
-}
-
-fn is_pending(event: &SymbolicEvent) -> bool {
-    match event.kind {
-        EventKind::Sync { op, ok: false, .. } => may_block(op) || op == Op::CondWait,
-        _ => false,
     }
 }

@@ -1,10 +1,11 @@
 //! From a solution of the solver to a plan: which thread takes which step, and which inputs it reads.
 
 use crate::encode::Encoding;
-use crate::tree::{Key, NodeId, ThreadRoot};
+use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::{Event, Model};
 use heisen_trace::decision::DecisionKind;
-use heisen_trace::plan::InputValue;
+use heisen_trace::hash::{EMPTY, thread_key};
+use heisen_trace::symbolic::{ChosenInput, InputKey};
 use heisen_trace::{Op, Override, Plan, Policy};
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,11 +38,13 @@ pub fn plan(encoding: &Encoding, model: &Model, goes_on: Option<ThreadRoot>) -> 
 
 struct Schedule {
     overrides: Vec<Override>,
-    inputs: Vec<InputValue>,
+    inputs: Vec<ChosenInput>,
     /// The number of the last step, and the thread that took it.
     step: u32,
     running: u16,
     numbers: BTreeMap<ThreadRoot, u16>,
+    /// By number of a thread: its key, and how many threads it has created.
+    threads: Vec<(u64, u16)>,
     /// By condition variable: the threads that wait, in the order in which they came, with the nodes of their waits.
     waiting: BTreeMap<u64, Vec<(u16, NodeId)>>,
 }
@@ -50,7 +53,8 @@ impl Schedule {
     fn new() -> Schedule {
         let (overrides, inputs, waiting) = Default::default();
         let numbers = BTreeMap::from([(NodeId(0), 0)]);
-        Schedule { overrides, inputs, step: 0, running: 0, numbers, waiting }
+        let threads = vec![(EMPTY, 0)];
+        Schedule { overrides, inputs, step: 0, running: 0, numbers, threads, waiting }
     }
 
     fn take(&mut self, encoding: &Encoding, model: &Model, id: NodeId) {
@@ -58,7 +62,9 @@ impl Schedule {
         let node = &tree[id];
         let Some(&thread) = self.numbers.get(&node.thread) else { return };
         if node.steps > 0 {
-            if thread != self.running {
+            // By default, a thread whose wait times out comes after all others, also if it is the one that ran.
+            let times_out = node.outcome == Outcome::Is(0) && matches!(node.key, Key::Sync { .. });
+            if thread != self.running || times_out {
                 self.overrides.push(Override::thread(self.step + 1, thread));
                 self.running = thread;
             }
@@ -67,14 +73,19 @@ impl Schedule {
         if let (Key::Input { .. }, Some(unknown)) = (&node.key, node.unknown) {
             // Values of inputs have at most 64 bits in traces.
             let value = model.value(unknown) as u64;
-            self.inputs.push(InputValue { thread, index: node.inputs - 1, value });
+            let key =
+                InputKey { thread: self.threads[usize::from(thread)].0, number: u64::from(node.inputs) - 1 };
+            self.inputs.push(ChosenInput { key, value });
         }
         let Key::Sync { op, object } = node.key else { return };
         match op {
             Op::Create => {
-                let next = self.numbers.len() as u16;
+                let (key, children) = &mut self.threads[usize::from(thread)];
+                *children += 1;
+                let key = thread_key(*key, *children);
                 if let Some(root) = tree.created_by(id) {
-                    self.numbers.insert(root, next);
+                    self.numbers.insert(root, self.threads.len() as u16);
+                    self.threads.push((key, 0));
                 }
             }
             Op::CondWait | Op::CondTimedWait if node.waits == Some(id) => {

@@ -8,6 +8,11 @@ use heisen_trace::Op;
 use heisen_trace::symbolic::{EventKind, SymbolicTrace};
 use std::collections::HashMap;
 
+/// Whether an event is one that its thread has done. The end of another thread's wait is not: it depends on that thread.
+pub const fn is_of_thread(kind: &EventKind) -> bool {
+    !matches!(kind, EventKind::Sync { op: Op::Wake, .. } | EventKind::Pending { .. })
+}
+
 /// For each event, how many steps its thread took since its event before, this step included. 0 if both belong to one
 /// step.
 pub fn steps(trace: &SymbolicTrace) -> Vec<u32> {
@@ -17,6 +22,13 @@ pub fn steps(trace: &SymbolicTrace) -> Vec<u32> {
     let mut last: HashMap<u16, u32> = HashMap::new();
     let mut all = Vec::with_capacity(trace.events.len());
     for event in &trace.events {
+        if !is_of_thread(&event.kind) {
+            if !matches!(event.kind, EventKind::Pending { .. }) {
+                counted = counted.max(event.step);
+            }
+            all.push(0);
+            continue;
+        }
         let steps = match last.insert(event.thread, event.step) {
             Some(step) if step == event.step => 0,
             _ => event.step.saturating_sub(counted),

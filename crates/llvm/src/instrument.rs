@@ -26,6 +26,17 @@ static PREPARED: Once = Once::new();
 
 /// Instruments the optimised bitcode in the file `bitcode`, and writes the object file `object`.
 pub fn instrument(library: &Library, bitcode: &Path, object: &Path) -> Result<(), Error> {
+    prepare_library(library);
+    let module = Module::read(library, bitcode)?;
+    let machine = Machine::new(&module)?;
+    // Most of the standard library is unused.
+    machine.run(&module, c"globaldce")?;
+    add_tsan(&module, &machine)?;
+    machine.write(&module, object)
+}
+
+/// Sets options and initialises the target, if nobody has yet.
+pub(crate) fn prepare_library(library: &Library) {
     let functions = &library.functions;
     PREPARED.call_once(|| {
         library.set_options(&OPTIONS);
@@ -38,10 +49,11 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path) -> Result<()
             (functions.LLVMInitializeX86AsmParser)();
         }
     });
-    let module = Module::read(library, bitcode)?;
-    let machine = Machine::new(&module)?;
-    // Most of the standard library is unused.
-    machine.run(&module, c"globaldce")?;
+}
+
+/// Adds the calls at accesses, and the constructor.
+pub(crate) fn add_tsan(module: &Module<'_>, machine: &Machine<'_>) -> Result<(), Error> {
+    let functions = &module.library.functions;
     // SAFETY: the name is as long as said; the context is there.
     let attribute = unsafe {
         let kind = (functions.LLVMGetEnumAttributeKindForName)(ATTRIBUTE.as_ptr().cast(), ATTRIBUTE.len());
@@ -52,22 +64,23 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path) -> Result<()
         // SAFETY: function and attribute are of the same context.
         unsafe { (functions.LLVMAddAttributeAtIndex)(function, FUNCTION, attribute) };
     }
-    machine.run(&module, c"function(tsan)")?;
+    machine.run(module, c"function(tsan)")?;
     // SAFETY: the text is as long as said.
     unsafe {
         (functions.LLVMAppendModuleInlineAsm)(module.raw, CONSTRUCTOR.as_ptr().cast(), CONSTRUCTOR.len());
     }
-    machine.write(&module, object)
+    Ok(())
 }
 
 /// The code generator for the target of a module.
-struct Machine<'a> {
+#[derive(Debug)]
+pub(crate) struct Machine<'a> {
     library: &'a Library,
     raw: *mut RawMachine,
 }
 
 impl<'a> Machine<'a> {
-    fn new(module: &Module<'a>) -> Result<Machine<'a>, Error> {
+    pub(crate) fn new(module: &Module<'a>) -> Result<Machine<'a>, Error> {
         /// Some optimisation of the code, which saves more time in executions than it costs here.
         const LESS: u32 = 1;
         /// Position-independent code suits every kind of executable.
@@ -104,11 +117,14 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs passes.
-    fn run(&self, module: &Module<'_>, passes: &CStr) -> Result<(), Error> {
+    pub(crate) fn run(&self, module: &Module<'_>, passes: &CStr) -> Result<(), Error> {
         let functions = &self.library.functions;
         // SAFETY: module, machine and options are there; the names of passes end with a zero.
         let error = unsafe {
             let options = (functions.LLVMCreatePassBuilderOptions)();
+            (functions.LLVMPassBuilderOptionsSetLoopVectorization)(options, 0);
+            (functions.LLVMPassBuilderOptionsSetSLPVectorization)(options, 0);
+            (functions.LLVMPassBuilderOptionsSetLoopInterleaving)(options, 0);
             let error = (functions.LLVMRunPasses)(module.raw, passes.as_ptr(), self.raw, options);
             (functions.LLVMDisposePassBuilderOptions)(options);
             error
@@ -127,7 +143,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Writes an object file.
-    fn write(&self, module: &Module<'_>, path: &Path) -> Result<(), Error> {
+    pub(crate) fn write(&self, module: &Module<'_>, path: &Path) -> Result<(), Error> {
         const OBJECT: u32 = 1;
         let name = c_path(path)?;
         let mut text = null_mut();

@@ -6,10 +6,12 @@
 //! | [`library`] | finds the library and its functions |
 //! | [`module`] | a module of bitcode |
 //! | [`instrument`] | instruments the accesses of a module, and writes an object file |
+//! | [`symbolic`] | instruments expressions as well |
 
 pub mod instrument;
 pub mod library;
 pub mod module;
+pub mod symbolic;
 
 use std::fmt;
 

@@ -47,6 +47,18 @@ opaque! {
     RawError
     /// A message about a module.
     RawDiagnostic
+    /// A type.
+    RawType
+    /// A basic block.
+    RawBlock
+    /// What appends instructions.
+    RawBuilder
+    /// Sizes and offsets of types.
+    RawData
+    /// A node of debug information or hints.
+    RawMetadata
+    /// A use of a value.
+    RawUse
 }
 
 /// Declares the table of functions, and the function that fills it.
@@ -88,40 +100,164 @@ macro_rules! functions {
 pub type DiagnosticHandler = extern "C" fn(*mut RawDiagnostic, *mut c_void);
 
 functions! {
+    fn LLVMABIAlignmentOfType(*mut RawData, *mut RawType) -> c_uint;
+    fn LLVMABISizeOfType(*mut RawData, *mut RawType) -> u64;
     fn LLVMAddAttributeAtIndex(*mut RawValue, c_uint, *mut RawAttribute);
+    fn LLVMAddFunction(*mut RawModule, *const c_char, *mut RawType) -> *mut RawValue;
+    fn LLVMAddGlobal(*mut RawModule, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMAddIncoming(*mut RawValue, *const *mut RawValue, *const *mut RawBlock, c_uint);
+    fn LLVMAppendBasicBlockInContext(*mut RawContext, *mut RawValue, *const c_char) -> *mut RawBlock;
     fn LLVMAppendModuleInlineAsm(*mut RawModule, *const c_char, usize);
+    fn LLVMArrayType2(*mut RawType, u64) -> *mut RawType;
+    fn LLVMBuildAdd(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildAlloca(*mut RawBuilder, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMBuildBitCast(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMBuildBr(*mut RawBuilder, *mut RawBlock) -> *mut RawValue;
+    fn LLVMBuildCall2(*mut RawBuilder, *mut RawType, *mut RawValue, *const *mut RawValue, c_uint, *const c_char) -> *mut RawValue;
+    fn LLVMBuildCondBr(*mut RawBuilder, *mut RawValue, *mut RawBlock, *mut RawBlock) -> *mut RawValue;
+    fn LLVMBuildExtractElement(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildExtractValue(*mut RawBuilder, *mut RawValue, c_uint, *const c_char) -> *mut RawValue;
+    fn LLVMBuildGEP2(*mut RawBuilder, *mut RawType, *mut RawValue, *const *mut RawValue, c_uint, *const c_char) -> *mut RawValue;
+    fn LLVMBuildICmp(*mut RawBuilder, c_uint, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildLShr(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildLoad2(*mut RawBuilder, *mut RawType, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildMul(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildOr(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildPtrToInt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMBuildRetVoid(*mut RawBuilder) -> *mut RawValue;
+    fn LLVMBuildSExt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMBuildSelect(*mut RawBuilder, *mut RawValue, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildShl(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildStore(*mut RawBuilder, *mut RawValue, *mut RawValue) -> *mut RawValue;
+    fn LLVMBuildSub(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
+    fn LLVMBuildTrunc(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMBuildZExt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMConstInt(*mut RawType, u64, c_int) -> *mut RawValue;
+    fn LLVMConstIntGetZExtValue(*mut RawValue) -> u64;
+    fn LLVMConstNull(*mut RawType) -> *mut RawValue;
     fn LLVMContextCreate() -> *mut RawContext;
     fn LLVMContextDispose(*mut RawContext);
     fn LLVMContextSetDiagnosticHandler(*mut RawContext, DiagnosticHandler, *mut c_void);
+    fn LLVMCountIncoming(*mut RawValue) -> c_uint;
+    fn LLVMCountParamTypes(*mut RawType) -> c_uint;
+    fn LLVMCountParams(*mut RawValue) -> c_uint;
+    fn LLVMCountStructElementTypes(*mut RawType) -> c_uint;
+    fn LLVMCreateBuilderInContext(*mut RawContext) -> *mut RawBuilder;
     fn LLVMCreateEnumAttribute(*mut RawContext, c_uint, u64) -> *mut RawAttribute;
     fn LLVMCreateMemoryBufferWithContentsOfFile(*const c_char, *mut *mut RawBuffer, *mut *mut c_char) -> c_int;
     fn LLVMCreatePassBuilderOptions() -> *mut RawOptions;
     fn LLVMCreateTargetMachine(*mut RawTarget, *const c_char, *const c_char, *const c_char, c_uint, c_uint, c_uint) -> *mut RawMachine;
+    fn LLVMDeleteFunction(*mut RawValue);
+    fn LLVMDisposeBuilder(*mut RawBuilder);
     fn LLVMDisposeErrorMessage(*mut c_char);
     fn LLVMDisposeMemoryBuffer(*mut RawBuffer);
     fn LLVMDisposeMessage(*mut c_char);
     fn LLVMDisposeModule(*mut RawModule);
     fn LLVMDisposePassBuilderOptions(*mut RawOptions);
     fn LLVMDisposeTargetMachine(*mut RawMachine);
+    fn LLVMFunctionType(*mut RawType, *const *mut RawType, c_uint, c_int) -> *mut RawType;
+    fn LLVMGetAlignment(*mut RawValue) -> c_uint;
+    fn LLVMGetArrayLength2(*mut RawType) -> u64;
+    fn LLVMGetAtomicRMWBinOp(*mut RawValue) -> c_uint;
+    fn LLVMGetBasicBlockTerminator(*mut RawBlock) -> *mut RawValue;
+    fn LLVMGetCallSiteEnumAttribute(*mut RawValue, c_uint, c_uint) -> *mut RawAttribute;
+    fn LLVMGetCalledFunctionType(*mut RawValue) -> *mut RawType;
+    fn LLVMGetCalledValue(*mut RawValue) -> *mut RawValue;
     fn LLVMGetDiagInfoDescription(*mut RawDiagnostic) -> *mut c_char;
     fn LLVMGetDiagInfoSeverity(*mut RawDiagnostic) -> c_uint;
+    fn LLVMGetElementType(*mut RawType) -> *mut RawType;
+    fn LLVMGetEntryBasicBlock(*mut RawValue) -> *mut RawBlock;
+    fn LLVMGetEnumAttributeAtIndex(*mut RawValue, c_uint, c_uint) -> *mut RawAttribute;
     fn LLVMGetEnumAttributeKindForName(*const c_char, usize) -> c_uint;
     fn LLVMGetErrorMessage(*mut RawError) -> *mut c_char;
+    fn LLVMGetFirstBasicBlock(*mut RawValue) -> *mut RawBlock;
     fn LLVMGetFirstFunction(*mut RawModule) -> *mut RawValue;
+    fn LLVMGetFirstInstruction(*mut RawBlock) -> *mut RawValue;
+    fn LLVMGetFirstUse(*mut RawValue) -> *mut RawUse;
+    fn LLVMGetGEPSourceElementType(*mut RawValue) -> *mut RawType;
+    fn LLVMGetICmpPredicate(*mut RawValue) -> c_uint;
+    fn LLVMGetIncomingBlock(*mut RawValue, c_uint) -> *mut RawBlock;
+    fn LLVMGetIncomingValue(*mut RawValue, c_uint) -> *mut RawValue;
+    fn LLVMGetIndices(*mut RawValue) -> *const c_uint;
+    fn LLVMGetInstructionOpcode(*mut RawValue) -> c_uint;
+    fn LLVMGetInstructionParent(*mut RawValue) -> *mut RawBlock;
+    fn LLVMGetIntTypeWidth(*mut RawType) -> c_uint;
+    fn LLVMGetLinkage(*mut RawValue) -> c_uint;
+    fn LLVMGetMDKindIDInContext(*mut RawContext, *const c_char, c_uint) -> c_uint;
+    fn LLVMGetMaskValue(*mut RawValue, c_uint) -> c_int;
+    fn LLVMGetMetadata(*mut RawValue, c_uint) -> *mut RawValue;
+    fn LLVMGetModuleDataLayout(*mut RawModule) -> *mut RawData;
+    fn LLVMGetNextBasicBlock(*mut RawBlock) -> *mut RawBlock;
     fn LLVMGetNextFunction(*mut RawValue) -> *mut RawValue;
+    fn LLVMGetNextInstruction(*mut RawValue) -> *mut RawValue;
+    fn LLVMGetNextUse(*mut RawUse) -> *mut RawUse;
+    fn LLVMGetNormalDest(*mut RawValue) -> *mut RawBlock;
+    fn LLVMGetNumArgOperands(*mut RawValue) -> c_uint;
+    fn LLVMGetNumIndices(*mut RawValue) -> c_uint;
+    fn LLVMGetNumMaskElements(*mut RawValue) -> c_uint;
+    fn LLVMGetNumOperands(*mut RawValue) -> c_int;
+    fn LLVMGetNumSuccessors(*mut RawValue) -> c_uint;
+    fn LLVMGetOperand(*mut RawValue, c_uint) -> *mut RawValue;
+    fn LLVMGetParam(*mut RawValue, c_uint) -> *mut RawValue;
+    fn LLVMGetPreviousInstruction(*mut RawValue) -> *mut RawValue;
+    fn LLVMGetReturnType(*mut RawType) -> *mut RawType;
+    fn LLVMGetSuccessor(*mut RawValue, c_uint) -> *mut RawBlock;
+    fn LLVMGetTailCallKind(*mut RawValue) -> c_uint;
     fn LLVMGetTarget(*mut RawModule) -> *const c_char;
     fn LLVMGetTargetFromTriple(*const c_char, *mut *mut RawTarget, *mut *mut c_char) -> c_int;
+    fn LLVMGetTypeAttributeValue(*mut RawAttribute) -> *mut RawType;
+    fn LLVMGetTypeKind(*mut RawType) -> c_uint;
+    fn LLVMGetUsedValue(*mut RawUse) -> *mut RawValue;
+    fn LLVMGetUser(*mut RawUse) -> *mut RawValue;
+    fn LLVMGetValueName2(*mut RawValue, *mut usize) -> *const c_char;
+    fn LLVMGetVectorSize(*mut RawType) -> c_uint;
     fn LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
+    fn LLVMGetVolatile(*mut RawValue) -> c_int;
+    fn LLVMGlobalGetValueType(*mut RawValue) -> *mut RawType;
     fn LLVMInitializeX86AsmParser();
     fn LLVMInitializeX86AsmPrinter();
     fn LLVMInitializeX86Target();
     fn LLVMInitializeX86TargetInfo();
     fn LLVMInitializeX86TargetMC();
+    fn LLVMInsertIntoBuilder(*mut RawBuilder, *mut RawValue);
+    fn LLVMInstructionEraseFromParent(*mut RawValue);
+    fn LLVMInstructionRemoveFromParent(*mut RawValue);
+    fn LLVMIntTypeInContext(*mut RawContext, c_uint) -> *mut RawType;
+    fn LLVMIsAConstant(*mut RawValue) -> *mut RawValue;
+    fn LLVMIsAConstantInt(*mut RawValue) -> *mut RawValue;
+    fn LLVMIsAFunction(*mut RawValue) -> *mut RawValue;
+    fn LLVMIsAInlineAsm(*mut RawValue) -> *mut RawValue;
     fn LLVMIsDeclaration(*mut RawValue) -> c_int;
+    fn LLVMIsAInstruction(*mut RawValue) -> *mut RawValue;
+    fn LLVMIsFunctionVarArg(*mut RawType) -> c_int;
+    fn LLVMMDNodeInContext2(*mut RawContext, *const *mut RawMetadata, usize) -> *mut RawMetadata;
+    fn LLVMMDStringInContext2(*mut RawContext, *const c_char, usize) -> *mut RawMetadata;
+    fn LLVMMetadataAsValue(*mut RawContext, *mut RawMetadata) -> *mut RawValue;
+    fn LLVMOffsetOfElement(*mut RawData, *mut RawType, c_uint) -> u64;
     fn LLVMParseBitcodeInContext2(*mut RawContext, *mut RawBuffer, *mut *mut RawModule) -> c_int;
     fn LLVMParseCommandLineOptions(c_int, *const *const c_char, *const c_char);
+    fn LLVMPassBuilderOptionsSetLoopInterleaving(*mut RawOptions, c_int);
+    fn LLVMPassBuilderOptionsSetLoopVectorization(*mut RawOptions, c_int);
+    fn LLVMPassBuilderOptionsSetSLPVectorization(*mut RawOptions, c_int);
+    fn LLVMPointerTypeInContext(*mut RawContext, c_uint) -> *mut RawType;
+    fn LLVMPositionBuilderAtEnd(*mut RawBuilder, *mut RawBlock);
+    fn LLVMPositionBuilderBefore(*mut RawBuilder, *mut RawValue);
+    fn LLVMPrintModuleToFile(*mut RawModule, *const c_char, *mut *mut c_char) -> c_int;
+    fn LLVMRemoveCallSiteEnumAttribute(*mut RawValue, c_uint, c_uint);
+    fn LLVMRemoveEnumAttributeAtIndex(*mut RawValue, c_uint, c_uint);
     fn LLVMRunPasses(*mut RawModule, *const c_char, *mut RawMachine, *mut RawOptions) -> *mut RawError;
+    fn LLVMSetAlignment(*mut RawValue, c_uint);
+    fn LLVMSetLinkage(*mut RawValue, c_uint);
+    fn LLVMSetMetadata(*mut RawValue, c_uint, *mut RawValue);
+    fn LLVMSetVisibility(*mut RawValue, c_uint);
+    fn LLVMSetVolatile(*mut RawValue, c_int);
+    fn LLVMStoreSizeOfType(*mut RawData, *mut RawType) -> u64;
+    fn LLVMStructGetTypeAtIndex(*mut RawType, c_uint) -> *mut RawType;
     fn LLVMTargetMachineEmitToFile(*mut RawMachine, *mut RawModule, *const c_char, c_uint, *mut *mut c_char) -> c_int;
+    fn LLVMTypeOf(*mut RawValue) -> *mut RawType;
+    fn LLVMValueAsMetadata(*mut RawValue) -> *mut RawMetadata;
+    fn LLVMVerifyModule(*mut RawModule, c_uint, *mut *mut c_char) -> c_int;
+    fn LLVMVoidTypeInContext(*mut RawContext) -> *mut RawType;
 }
 
 /// The loaded library. It stays loaded, because LLVM registers functions that run when the process exits.

@@ -207,9 +207,9 @@ impl Solver {
         }
         let mut values = HashMap::new();
         for term in self.terms.unknowns() {
-            let Some(bits) = self.blaster.built(term) else { continue };
+            let Some(built) = self.blaster.built(term) else { continue };
             let bit = |(at, bit): (usize, &Lit)| u128::from(self.sat.value_lit(*bit) == lbool::TRUE) << at;
-            values.insert(term, bits.iter().enumerate().map(bit).sum());
+            values.insert(term, built.bits.iter().enumerate().map(bit).sum());
         }
         Model { order, position, values }
     }
@@ -226,11 +226,7 @@ impl Solver {
                     false => self.order_literal(*first, *second, lbool::UNDEF),
                 }
             }
-            Formula::Holds(term) => {
-                let bits = self.blaster.bits(&mut self.sat, &self.terms, *term);
-                assert_eq!(bits.len(), 1, "a term of one bit");
-                if positive { bits[0] } else { !bits[0] }
-            }
+            Formula::Holds(term) => self.blaster.holds(&mut self.sat, &self.terms, *term, positive),
             Formula::All(formulas) | Formula::Any(formulas) => {
                 let parts: Vec<Lit> =
                     formulas.iter().map(|formula| self.implied(formula, positive)).collect();
@@ -240,8 +236,8 @@ impl Solver {
                 }
             }
             Formula::Exactly(count, formulas) => {
-                let counted = self.counted(*count, formulas);
-                if positive { counted } else { !counted }
+                let (asked, counted) = self.counted(*count, formulas);
+                self.conjunction(&[asked, if positive { counted } else { !counted }])
             }
         }
     }
@@ -267,15 +263,17 @@ impl Solver {
         out
     }
 
-    /// Whether exactly this many of the formulas hold: both directions, because the number must be exact. `at[n]` says
-    /// that n of those so far hold.
-    fn counted(&mut self, count: usize, formulas: &[Formula]) -> Lit {
+    /// Whether exactly this many of the formulas hold. The first literal must be true, or the second one means nothing:
+    /// each formula holds or its negation does, which is more than nothing where a term has no value. `at[n]` says that
+    /// n formulas so far hold.
+    fn counted(&mut self, count: usize, formulas: &[Formula]) -> (Lit, Lit) {
+        let asked = self.blaster.circuit.fresh(&mut self.sat);
         let mut at = vec![self.blaster.circuit.constant(&mut self.sat, true)];
         for formula in formulas {
             let one = self.blaster.circuit.fresh(&mut self.sat);
             for positive in [true, false] {
                 let side = self.implied(formula, positive);
-                self.sat.add_clause_reuse(&mut vec![if positive { !one } else { one }, side]);
+                self.sat.add_clause_reuse(&mut vec![!asked, if positive { !one } else { one }, side]);
             }
             let none = self.blaster.circuit.constant(&mut self.sat, false);
             let more = |at: &[Lit], n: usize| n.checked_sub(1).map_or(none, |before| at[before]);
@@ -288,7 +286,8 @@ impl Solver {
                 })
                 .collect();
         }
-        at.get(count).copied().unwrap_or_else(|| self.blaster.circuit.constant(&mut self.sat, false))
+        let never = self.blaster.circuit.constant(&mut self.sat, false);
+        (asked, at.get(count).copied().unwrap_or(never))
     }
 
     /// The literal that puts one event before another. `preferred` is the value that the search tries first, if the

@@ -14,6 +14,8 @@
 
 mod atomic;
 mod forward;
+mod helpers;
 mod plain;
+mod symbolic;
 mod table;
 mod wide;

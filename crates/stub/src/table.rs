@@ -1,6 +1,6 @@
 //! Holds the table of callbacks, and fills it with the runtime's functions if the runtime is loaded.
 
-use crate::{atomic, plain};
+use crate::{atomic, plain, symbolic};
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use heisen_abi::{COUNT, Table, VERSION, callbacks};
@@ -44,6 +44,7 @@ extern "C" fn init() {
 
 /// Fills the table with the runtime's functions, if the runtime is loaded and has the same list of callbacks.
 pub extern "C" fn take() {
+    symbolic::take();
     let theirs: *const Table;
     // SAFETY: this reads a word of the global offset table. The symbol is weak: without a runtime the word is
     // zero. Reading through that table also prevents linkers from resolving the symbol early in programs at

@@ -59,7 +59,7 @@ pub use fault::Faults;
 #[cfg(feature = "std")]
 pub use finding::{Finding, FindingKind, Frame, Stack};
 #[cfg(feature = "std")]
-pub use plan::{Expected, InputValue, Override, Plan, Policy, Sleep, Sleeper};
+pub use plan::{Expected, Override, Plan, Policy, Sleep, Sleeper};
 #[cfg(feature = "std")]
 pub use race::Race;
 #[cfg(feature = "std")]

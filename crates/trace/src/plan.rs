@@ -1,6 +1,7 @@
 //! Plans: what the engine asks of the next execution.
 
 use crate::decision::DecisionKind;
+use crate::symbolic::ChosenInput;
 use crate::target::Predicted;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -156,17 +157,6 @@ pub enum Touches {
     Everything,
 }
 
-/// The value of an input of an execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct InputValue {
-    /// The thread that reads the input.
-    pub thread: u16,
-    /// Which of the inputs of that thread, from 0.
-    pub index: u32,
-    /// The value.
-    pub value: u64,
-}
-
 /// A plan: overrides, then a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -193,9 +183,9 @@ pub struct Plan {
     /// Whether the touches include places.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub places: bool,
-    /// The values of inputs. All other inputs keep the values that the program gives them.
+    /// The values of inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<InputValue>,
+    pub inputs: Vec<ChosenInput>,
 }
 
 impl Sleep {
@@ -208,8 +198,9 @@ impl Sleep {
 impl Plan {
     /// The plan without overrides.
     pub fn new(policy: Policy) -> Plan {
-        let (overrides, sleep, inputs) = Default::default();
+        let (overrides, sleep) = Default::default();
         let (fingerprint, touches, places) = Default::default();
+        let inputs = Vec::new();
         Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint, touches, places, inputs }
     }
 

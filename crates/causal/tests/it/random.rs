@@ -22,6 +22,13 @@ pub fn search(program: &Program, most: u64) -> Searched {
     let (mut outcomes, mut first) = (Outcomes::default(), None);
     while let Some(plan) = causal.next_plan() {
         let Run { trace, end, over, stuck } = run(program, &plan);
+        if std::env::var_os("SEED").is_some() {
+            println!("PLAN {:?} {:?}", plan.overrides, plan.inputs);
+            for e in &trace.events {
+                println!("   {} step {} pc {} {:?}", e.thread, e.step, e.pc, e.kind);
+            }
+            println!("{end:?}");
+        }
         causal.done(&plan, &trace, &end);
         if end != End::Exit(0) {
             first = first.or(Some(causal.status().executions));
@@ -100,4 +107,12 @@ fn inputs() {
 #[test]
 fn conditions() {
     compare(seeds(100), Features::Conditions);
+}
+
+#[test]
+fn one_seed() {
+    if let Ok(seed) = std::env::var("SEED") {
+        let seed: u64 = seed.parse().unwrap();
+        compare(seed..seed + 1, Features::Conditions);
+    }
 }

@@ -8,12 +8,14 @@ use crate::process::access_points::Points;
 use crate::process::deadline::Deadline;
 use crate::process::scope_ranges::Scope;
 use crate::process::spin_watch::Loops;
+use heisen_trace::symbolic::ChosenInput;
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
 use heisen_wire::system::System;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The carrier of a program's threads. Both carriers have the same scheduling points, so a schedule found
@@ -82,6 +84,9 @@ pub struct RunConfig {
     pub part: Option<Part>,
     /// Whether the program's threads run in parallel and scripts may attach to it while it runs.
     pub listens: bool,
+    /// Set if executions may log symbolic traces, or if inputs are chosen. All accesses of memory by instrumented code are
+    /// scheduling points then.
+    pub symbolic: Option<Symbolic>,
     /// Recorded input, which the executions receive instead of input from outside.
     pub input: Option<Arc<[u8]>>,
 }
@@ -121,8 +126,26 @@ impl Default for RunConfig {
             points: Arc::default(),
             part: None,
             listens: false,
+            symbolic: None,
             input: None,
         }
+    }
+}
+
+/// What symbolic executions need.
+#[derive(Clone, Debug)]
+pub struct Symbolic {
+    /// The most bytes of a trace.
+    pub memory: u64,
+    /// Inputs that are chosen for schedules; plans choose their own.
+    pub inputs: Arc<[ChosenInput]>,
+    /// The numbers of granules that were found to be shared. All holders of this value share them.
+    pub shared: Arc<Mutex<BTreeSet<u64>>>,
+}
+
+impl Default for Symbolic {
+    fn default() -> Symbolic {
+        Symbolic { memory: 256 << 20, inputs: Arc::default(), shared: Arc::default() }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::blocking::{descriptors, input_log};
 use crate::carrier::kernel_threads;
-use crate::memory::{heap, race};
+use crate::memory::{heap, race, symbolic};
 use crate::sched::alarm::set_alarm;
 use crate::sched::plan::{self, take_choices};
 use crate::sched::{SCHED, threads, watch_steps};
-use crate::sched::{clock, debugger, dependence, faults, hooks, scope, symmetry};
+use crate::sched::{clock, debugger, dependence, faults, hooks, operation_log, scope, symmetry};
 use crate::script::unit_mode;
 use crate::wire_log::{flags, note, note_begin, set_flags, set_slot, slot, threads_created};
 use core::sync::atomic::Ordering::Relaxed;
@@ -48,6 +48,8 @@ pub fn begin(number: usize) {
     input_log::begin(flags());
     descriptors::begin(u64::from(plan.patience.load(Relaxed)));
     race::begin();
+    symbolic::begin();
+    operation_log::begin();
     SCHED.running.set(true);
     note_begin();
     if clock::is_real() {

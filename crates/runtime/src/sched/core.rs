@@ -22,12 +22,13 @@ use super::events::event;
 use super::thread_set::Bits;
 use super::{KnownChoice, Thread};
 use super::{
-    atomic_section, clock, decision, dependence, fair, hooks, pause, policy, recurrence, scope, script_state,
-    symmetry,
+    atomic_section, clock, decision, dependence, fair, hooks, operation_log, pause, policy, recurrence,
+    scope, script_state, symmetry,
 };
 use crate::platform::baton::{Flag, Guarded};
 use crate::platform::{registers, xsave};
 use crate::wire_log;
+use crate::wire_log::symbolic_log;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ops::Deref;
@@ -579,6 +580,9 @@ pub fn add(number: usize, parent: Option<usize>) {
     SCHED.count.set(number + 1);
     SCHED.live.set(SCHED.live.get() + 1);
     wire_log::threads_created(number + 1);
+    if symbolic_log::is_on() {
+        operation_log::created(number);
+    }
     policy::created(number);
     if let Some(parent) = parent {
         t.blocked.set(thread(parent).blocked.get());
@@ -594,6 +598,7 @@ pub fn end() -> ! {
     let t = thread(number);
     t.ended.set(true);
     t.about_to(Op::End, 0, 0);
+    operation_log::ends();
     SCHED.live.set(SCHED.live.get() - 1);
     SCHED.enabled.remove(number);
     SCHED.signalled.remove(number);

@@ -1,7 +1,7 @@
 //! Pauses: where an execution stops for the engine or a debugger, at its end or at a misuse.
 
 use super::plan::diverge;
-use super::{NONE, SCHED, debugger, dependence, hooks, me, needs, thread, threads};
+use super::{NONE, SCHED, debugger, dependence, hooks, me, needs, operation_log, thread, threads};
 use crate::platform::glibc::kernel_id;
 use crate::platform::{registers, sys};
 use crate::wire_log;
@@ -55,6 +55,7 @@ pub fn other_input() -> ! {
 /// The execution is about to end in an orderly way: records how.
 pub fn ending(how: u32, code: i32, pc: usize) {
     dependence::ending();
+    operation_log::ending();
     let report = &slot().report;
     // A failure during the program's exit replaces the exit in the report; so does another thread that ends
     // the program then. Nothing replaces a failure.

@@ -6,7 +6,7 @@
 
 use super::deadline::not_far;
 use super::wait::{Woken, wait_still};
-use super::{Delivered, dependence, faults, hooks};
+use super::{Delivered, dependence, faults, hooks, operation_log};
 use super::{SCHED, disable, enable, me, set_need, thread, threads};
 use heisen_trace::Op;
 
@@ -162,7 +162,9 @@ pub fn take_off_met(number: usize, op: Op) {
 /// it was removed.
 fn leaves_queue(number: usize) -> bool {
     let t = thread(number);
-    t.queue.replace(0) != t.parked.get()
+    let leaves = t.queue.replace(0) != t.parked.get();
+    operation_log::wakes(number);
+    leaves
 }
 
 fn goes_on(number: usize, op: Op, then_needs: usize, free: bool) {

@@ -2,7 +2,9 @@
 //! without the runtime each call does nothing.
 
 use super::process::assertion_failed;
+use super::verifier;
 use crate::lifecycle::zygote;
+use crate::memory::symbolic::inputs;
 use crate::platform::registers::caller;
 use crate::sched::pause;
 use crate::sched::{self, SCHED, me, thread};
@@ -153,4 +155,24 @@ pub unsafe extern "C" fn heisen_assert_fail(
     function: *const c_char,
 ) -> ! {
     assertion_failed([expression, file, function], line, caller!())
+}
+
+/// Makes the bytes at `at` an input with this name: an unknown of symbolic builds. They keep their values unless the
+/// search chooses others. Not a scheduling point.
+///
+/// # Safety
+/// The memory has that size, and the name is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heisen_input(at: usize, bytes: usize, name: *const c_char) {
+    if SCHED.active.get() && SCHED.running.get() {
+        inputs::read_into(at, bytes, name, caller!());
+    }
+}
+
+/// From here on the execution counts only if the condition is not 0. Otherwise it ends here with status 0, without its
+/// exit handlers. Not a scheduling point.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_assume(condition: c_int) {
+    let function: extern "C" fn(c_int) = heisen_assume;
+    verifier::assumed(function as usize, condition, caller!());
 }

@@ -7,7 +7,7 @@ use crate::blocking::descriptors;
 use crate::carrier::fibers;
 use crate::lifecycle::{in_process, reaper, stdin, system_start, zygote};
 use crate::memory::race::{dead_stack, order, shadow};
-use crate::memory::{heap, patch};
+use crate::memory::{heap, patch, symbolic};
 use crate::platform::glibc::real;
 use crate::platform::{allocation, glibc, sys};
 use crate::sched::hooks::HOOKS;
@@ -51,6 +51,7 @@ extern "C" fn init() {
         return;
     }
     plug_in();
+    symbolic::init();
     super::pid::init();
     super::entropy::init(wire.world.seed.load(Relaxed));
     super::cpu::init(wire.world.cpus.load(Relaxed));

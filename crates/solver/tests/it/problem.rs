@@ -10,8 +10,6 @@ pub struct Problem {
     pub events: Vec<Event>,
     pub unknowns: Vec<Term>,
     pub fixed: Vec<(Event, Event)>,
-    /// All terms of formulas so far.
-    terms: Vec<Term>,
 }
 
 pub fn below(random: &mut TestRng, limit: usize) -> usize {
@@ -32,13 +30,18 @@ impl Problem {
         if below(random, 2) == 0 {
             solver.prefer(events[0], events[events.len() - 1]);
         }
-        Problem { solver, events, unknowns, fixed, terms: Vec::new() }
+        Problem { solver, events, unknowns, fixed }
     }
 
     fn term(&mut self, random: &mut TestRng, depth: usize) -> Term {
-        match below(random, if depth == 0 { 2 } else { 4 }) {
+        match below(random, if depth == 0 { 2 } else { 5 }) {
             0 => self.unknowns[below(random, self.unknowns.len())],
             1 => self.solver.terms.constant(2, below(random, 4) as u128),
+            2 => {
+                let test = self.test(random, depth - 1);
+                let operands = [test, self.term(random, depth - 1), self.term(random, depth - 1)];
+                self.solver.terms.apply(Op::Select, &operands)
+            }
             _ => {
                 const OPS: [Op; 9] =
                     [Op::Add, Op::Sub, Op::Mul, Op::UDiv, Op::SRem, Op::Shl, Op::AShr, Op::Xor, Op::And];
@@ -46,6 +49,13 @@ impl Problem {
                 self.solver.terms.apply(OPS[below(random, OPS.len())], &operands)
             }
         }
+    }
+
+    /// A term of one bit.
+    pub fn test(&mut self, random: &mut TestRng, depth: usize) -> Term {
+        const TESTS: [Op; 4] = [Op::Eq, Op::Ult, Op::Sle, Op::SAddOverflow];
+        let operands = [self.term(random, depth), self.term(random, depth)];
+        self.solver.terms.apply(TESTS[below(random, TESTS.len())], &operands)
     }
 
     pub fn formula(&mut self, random: &mut TestRng, depth: usize) -> Formula {
@@ -56,13 +66,7 @@ impl Problem {
         };
         match below(random, if depth == 0 { 2 } else { 6 }) {
             0 => Formula::Before(event(self, random), event(self, random)),
-            1 => {
-                const TESTS: [Op; 4] = [Op::Eq, Op::Ult, Op::Sle, Op::SAddOverflow];
-                let operands = [self.term(random, 1), self.term(random, 1)];
-                let test = self.solver.terms.apply(TESTS[below(random, TESTS.len())], &operands);
-                self.terms.push(test);
-                Formula::Holds(test)
-            }
+            1 => Formula::Holds(self.test(random, 2)),
             2 => self.formula(random, depth - 1).not(),
             3 => Formula::All(list(self, random)),
             4 => Formula::Any(list(self, random)),
@@ -73,8 +77,7 @@ impl Problem {
         }
     }
 
-    /// Whether these formulas have a solution, by trying all orders and values. An operation without a result excludes
-    /// the values, wherever it stands.
+    /// Whether these formulas have a solution, by trying all orders and values.
     pub fn has_solution(&self, formulas: &[&Formula]) -> bool {
         let mut order = self.events.clone();
         let mut found = false;
@@ -94,9 +97,8 @@ impl Problem {
     fn holds(&self, formulas: &[&Formula], order: &[Event], value: &dyn Fn(Term) -> u128) -> bool {
         let position = |event| order.iter().position(|other| *other == event);
         let before = |first, second| position(first) < position(second);
-        let bit = |term| self.solver.terms.evaluate(term, value) == Some(1);
-        self.terms.iter().all(|&term| self.solver.terms.evaluate(term, value).is_some())
-            && self.fixed.iter().all(|&(first, second)| before(first, second))
+        let bit = |term| self.solver.terms.evaluate(term, value).map(|value| value == 1);
+        self.fixed.iter().all(|&(first, second)| before(first, second))
             && formulas.iter().all(|formula| formula.evaluate(&before, &bit))
     }
 

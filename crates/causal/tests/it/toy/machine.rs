@@ -78,8 +78,8 @@ impl Over {
 
 /// What a step asks for.
 pub trait Choices {
-    /// The value of an input.
-    fn input(&mut self, thread: usize, index: u32, bits: u32) -> u64;
+    /// The value of an input of the thread at this place in the tree of creation.
+    fn input(&mut self, path: &[u16], index: u32, bits: u32) -> u64;
     /// Which of several waiters is woken.
     fn waiter(&mut self, count: usize) -> usize;
 }
@@ -121,6 +121,10 @@ impl Recorder {
         Some(Value { number, operand: Operand::Node(node) })
     }
 
+    pub fn pending(&mut self, thread: usize, pc: u64, op: Op, object: u64, blocked: bool) {
+        self.event(thread, pc, EventKind::Pending { op, object, blocked });
+    }
+
     pub fn sync(&mut self, thread: usize, pc: u64, op: Op, object: u64, ok: bool) {
         self.event(thread, pc, EventKind::Sync { op, object, ok });
     }
@@ -158,6 +162,14 @@ impl State {
     pub fn place(&self, thread: usize) -> u64 {
         let Thread { code, pc, .. } = self.threads[thread];
         code as u64 * 1000 + pc as u64 + 1
+    }
+
+    /// The place of a thread in the tree of creation.
+    fn path(&self, thread: usize) -> Vec<u16> {
+        let Some((parent, nth)) = self.threads[thread].parent else { return Vec::new() };
+        let mut path = self.path(parent);
+        path.push(nth as u16);
+        path
     }
 
     fn next<'p>(&self, program: &'p Program, thread: usize) -> Option<&'p Do> {
@@ -349,6 +361,7 @@ impl State {
                         recorder.touches.push((CONDITION + 0x800 + woken as u64, true));
                     }
                     let woken = queue.remove(woken);
+                    recorder.sync(thread, 0, Op::Wake, woken as u64, true);
                     self.threads[woken].standing = Standing::Relocking(true);
                 }
             }
@@ -427,7 +440,7 @@ impl State {
                 Do::Input(register, bits) => {
                     let index = self.threads[thread].inputs;
                     self.threads[thread].inputs += 1;
-                    let number = choices.input(thread, index, *bits) & mask(*bits) as u64;
+                    let number = choices.input(&self.path(thread), index, *bits) & mask(*bits) as u64;
                     let value = self.input(thread, pc, *bits, number, recorder);
                     self.threads[thread].registers[*register] = value;
                 }

@@ -43,7 +43,7 @@ impl Fixed {
 }
 
 impl Choices for Fixed {
-    fn input(&mut self, _thread: usize, _index: u32, bits: u32) -> u64 {
+    fn input(&mut self, _path: &[u16], _index: u32, bits: u32) -> u64 {
         self.choose(1 << bits)
     }
 

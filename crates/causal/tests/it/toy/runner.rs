@@ -2,7 +2,8 @@
 
 use crate::toy::machine::{Choices, Over, Recorder, Standing, State};
 use crate::toy::program::Program;
-use heisen_trace::symbolic::SymbolicTrace;
+use heisen_trace::hash::{EMPTY, thread_key};
+use heisen_trace::symbolic::{InputKey, SymbolicTrace};
 use heisen_trace::{DecisionKind, End, Override, Plan};
 
 /// An execution.
@@ -43,9 +44,10 @@ impl Planned<'_> {
 }
 
 impl Choices for Planned<'_> {
-    fn input(&mut self, thread: usize, index: u32, _bits: u32) -> u64 {
-        let inputs = &self.plan.inputs;
-        let found = inputs.iter().find(|input| usize::from(input.thread) == thread && input.index == index);
+    fn input(&mut self, path: &[u16], index: u32, _bits: u32) -> u64 {
+        let thread = path.iter().fold(EMPTY, |key, &nth| thread_key(key, nth));
+        let key = InputKey { thread, number: index.into() };
+        let found = self.plan.inputs.iter().find(|input| input.key == key);
         found.map_or(0, |input| input.value)
     }
 
@@ -100,7 +102,8 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
             continue;
         }
         if let Some((op, object)) = state.stands_before(program, thread) {
-            recorder.sync(thread, state.place(thread), op, object, false);
+            let blocked = !state.is_enabled(program, thread);
+            recorder.pending(thread, state.place(thread), op, object, blocked);
             stuck.push(state.place(thread));
         }
     }

@@ -10,6 +10,7 @@ use crate::process::capture::Capture;
 use crate::process::exit_status::describe_status;
 use crate::process::hooks::Hooks;
 use crate::process::stdin;
+use crate::process::symbolic_trace::TraceMemory;
 use crate::program::Program;
 use heisen_trace::World;
 use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, runner, turn, world};
@@ -126,6 +127,10 @@ impl Zygote {
             sys::set_filter(&mut command, seccomp::instructions());
         }
         let fd = mapping.pass_to(&mut command);
+        let symbolic = config.symbolic.as_ref().map(TraceMemory::new).transpose()?;
+        if let Some(memory) = &symbolic {
+            memory.pass_to(&mut command);
+        }
         if config.listens {
             mapping.wire().world.flags.fetch_or(world::FREE | world::LISTENS, Relaxed);
         }
@@ -150,6 +155,7 @@ impl Zygote {
             spinning: false,
             suspicion: SUSPECT,
             known: Default::default(),
+            symbolic,
             deadline: None,
             gone: false,
             ended: false,

@@ -117,9 +117,11 @@ pub fn begin(c: &Control, wire: &Wire) {
     let shared_until = wire.shared_until.load(Relaxed);
     let requested = shared_until != 0 && c.resets.get() == 0;
     let misfits = wire.misfits.load(Relaxed);
+    // A symbolic trace begins at `main`.
+    let whole = wire_log::flags() & flag::SYMBOLIC != 0;
     let few = misfits < MOST_MISFITS + wire.resets.load(Relaxed) / OF_EACH;
     let by_itself = few && c.resets.get() >= if misfits == 0 { AFTER } else { AFTER_OTHERS };
-    may_move(wire, if requested { shared_until } else { 0 }, requested || by_itself);
+    may_move(wire, if requested { shared_until } else { 0 }, !whole && (requested || by_itself));
     c.later.stacks[0].set(c.later.stacks[1].replace(0));
 }
 

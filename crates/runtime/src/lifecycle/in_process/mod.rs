@@ -162,7 +162,8 @@ fn control() -> &'static Control {
 
 /// Whether the slots of this turn can run in a runner.
 pub fn suits(wire: &Wire) -> bool {
-    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES | flag::LATE;
+    const PLAIN: u32 =
+        flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES | flag::LATE | flag::SYMBOLIC;
     wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
 }
 

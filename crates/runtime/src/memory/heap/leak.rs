@@ -11,7 +11,7 @@
 use super::blocks::{self, Block, state};
 use super::{BASE, HEAP, contains, error, marks, quarantine, serves};
 use crate::carrier::fibers;
-use crate::memory::race;
+use crate::memory::{race, symbolic};
 use crate::platform::registers;
 use crate::platform::sys;
 use crate::sched::{SCHED, Thread, me, thread, threads};
@@ -126,7 +126,7 @@ fn roots(here: usize, pending: &mut Pending) {
     }
     let main = if me() == 0 { here } else { thread(0).sp.get() };
     sys::each_mapping(|from, to, rights, name| {
-        let ours = (BASE..quarantine::END).contains(&from) || race::owns(from);
+        let ours = (BASE..quarantine::END).contains(&from) || race::owns(from) || symbolic::owns(from);
         if rights[1] != b'w' || rights[3] != b'p' || ours || to - from > HUGE {
             return;
         }

@@ -27,6 +27,7 @@ mod quarantine;
 
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::memory::symbolic;
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::dependence;
@@ -231,6 +232,7 @@ pub fn reallocate(address: usize, bytes: usize, pc: usize, other: impl FnOnce(us
     let new = allocate(bytes, ALIGN, pc);
     if new != 0 {
         blocks::copy(address, new, old.min(bytes));
+        symbolic::moved(new, address, old.min(bytes), pc);
         free(address, pc);
     }
     new

@@ -66,6 +66,7 @@ pub mod points;
 pub mod shadow;
 pub mod vector_clock;
 
+use crate::memory::symbolic;
 use crate::platform::{allocation, sys};
 use crate::sched::SCHED;
 pub use crate::sched::access_mode::{MODE, is_on, mode};
@@ -73,6 +74,7 @@ use crate::script::system_mode;
 use crate::wire_log;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_wire::access as flags;
+use heisen_wire::flag;
 
 /// Whether all atomic operations are scheduling points. This is so if the check is off, because then nothing
 /// shows which of them conflict.
@@ -97,7 +99,12 @@ pub fn prepare() {
         return;
     }
     sys::each_mapping(|from, to, rights, _| {
-        if rights[1] == b'w' && rights[3] == b'p' && to - from <= LARGE && !owns(from) {
+        if rights[1] == b'w'
+            && rights[3] == b'p'
+            && to - from <= LARGE
+            && !owns(from)
+            && !symbolic::owns(from)
+        {
             shadow::prepare(from, to);
         }
     });
@@ -118,7 +125,7 @@ pub fn begin() {
         allocation::follow();
     }
     ALL_ATOMICS.store(bits == 0, Relaxed);
-    if asked & flags::ALL != 0 {
+    if asked & flags::ALL != 0 || wire_log::flags() & flag::SYMBOLIC != 0 {
         bits |= mode::ALL;
     }
     if points::any() {

@@ -39,7 +39,7 @@ pub use crate::platform::sys::bit;
 pub use crate::sched::Delivered;
 pub use deliver::deliver;
 
-use crate::memory::{patch, race};
+use crate::memory::{patch, race, symbolic};
 use crate::platform::sys;
 use crate::sched::SCHED;
 use crate::sched::hooks::HOOKS;
@@ -105,6 +105,7 @@ pub fn let_go() {
     SCHED.active.set(false);
     crate::platform::baton::let_go();
     race::leave();
+    symbolic::leave();
     patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {
         action::hand_over(signal);

@@ -1,0 +1,101 @@
+//! Instruments a program for symbolic executions: beside each value runs the id of its expression.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | `prepare` | optimises, and keeps accesses to shared memory |
+//! | `layout` | the leaves of types, which have ids |
+//! | `plan` | which steps a function takes beside its own, and where |
+//! | `operations`, `memory`, `calls`, `intrinsics` | the steps for each instruction |
+//! | `step` | the steps |
+//! | `guard` | splits blocks, so that steps are taken only if there may be expressions |
+//! | `emit` | writes steps as code |
+//! | `runtime` | what the code calls, see `heisen_abi::symbolic` |
+//! | `ir`, `opcode` | LLVM's C interface |
+
+mod calls;
+mod emit;
+mod guard;
+mod intrinsics;
+mod ir;
+mod layout;
+mod memory;
+mod opcode;
+mod operations;
+mod plan;
+mod prepare;
+mod runtime;
+mod step;
+
+use crate::Error;
+use crate::instrument::{Machine, add_tsan, prepare_library};
+use crate::library::Library;
+use crate::module::Module;
+use crate::symbolic::emit::{Emitter, Slots};
+use crate::symbolic::guard::{Guards, remove_marker};
+use crate::symbolic::ir::Ir;
+use crate::symbolic::plan::{Plan, Shared, plan};
+use crate::symbolic::runtime::{Runtime, strip_attributes};
+use std::path::Path;
+
+/// Where bitcode comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// From `clang -O0 -Xclang -disable-O0-optnone`.
+    Unoptimised,
+    /// From an optimiser that is not ours.
+    Optimised,
+}
+
+/// Instruments the bitcode in the file `bitcode`, both its accesses and its expressions, and writes the object file
+/// `object`.
+pub fn instrument(library: &Library, bitcode: &Path, object: &Path, stage: Stage) -> Result<(), Error> {
+    prepare_library(library);
+    let module = Module::read(library, bitcode)?;
+    let machine = Machine::new(&module)?;
+    {
+        let ir = Ir::new(&module);
+        if stage == Stage::Unoptimised {
+            prepare::optimise(&ir, &module, &machine)?;
+        } else {
+            // Most of the standard library is unused.
+            machine.run(&module, c"globaldce")?;
+        }
+        prepare::simplify(&module, &machine)?;
+        add_tsan(&module, &machine)?;
+        add_expressions(&ir, &module, &machine)?;
+    }
+    machine.write(&module, object)
+}
+
+/// Adds the steps to all functions.
+fn add_expressions(ir: &Ir<'_>, module: &Module<'_>, machine: &Machine<'_>) -> Result<(), Error> {
+    let shared = Shared::new(ir);
+    let own: Vec<_> = ir.functions().into_iter().filter(|&function| shared.has_own_code(function)).collect();
+    strip_attributes(ir, |function| shared.has_own_code(function));
+    let runtime = Runtime::declare(ir);
+    let mut guards = Guards::define(ir, &runtime);
+    let mut planned: Vec<(Plan, Slots)> = Vec::new();
+    for function in own {
+        emit::hoist(ir, function);
+        let Some(plan) = plan(&shared, function) else { continue };
+        let slots = Slots::declare(ir, &runtime, &plan);
+        plan.groups.iter().for_each(|group| guards.insert(ir, group.before));
+        planned.push((plan, slots));
+    }
+    let mut markers = guards.split(ir, module, machine)?.into_iter();
+    for (plan, slots) in &planned {
+        for (group, marker) in plan.groups.iter().zip(markers.by_ref()) {
+            Emitter::write(ir, &shared.layouts, &runtime, slots, marker, &group.steps);
+            ir.erase(marker);
+        }
+    }
+    remove_marker(ir);
+    runtime.remove_unused(ir);
+    if let Ok(path) = std::env::var("HEISEN_PRINT_IR") {
+        ir.print(&path);
+    }
+    match ir.verify() {
+        Some(reason) => Err(Error(format!("the symbolic instrumentation made bad code: {reason}"))),
+        None => Ok(()),
+    }
+}

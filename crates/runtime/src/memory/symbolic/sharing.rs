@@ -1,0 +1,117 @@
+//! Which memory threads share. A granule of 4 bytes is shared once two threads have accessed it and at least one of them
+//! wrote, whatever the order of these accesses. Only accesses of shared memory are events of the trace.
+//!
+//! Accesses before a granule was found to be shared have no events. The trace is then incomplete, and the same plan has to
+//! run again: the engine hands the list of shared granules to later executions.
+
+use super::reserved::{self, PAGE, owner, tables};
+use crate::sched::me;
+use crate::wire_log::symbolic_log;
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_wire::symbolic::GRANULE;
+
+/// Bits of the word of a granule. Below them is the number of the thread that has accessed it, plus 1.
+const SHARED: u32 = 1 << 31;
+/// That thread has written it.
+const WRITTEN: u32 = 1 << 30;
+/// Several threads have read it, and none has written it.
+const READ: u32 = 1 << 29;
+const THREAD: u32 = READ - 1;
+
+const STEP: usize = GRANULE as usize;
+
+/// An execution begins: marks the granules that are known to be shared.
+pub fn begin() {
+    let header = symbolic_log::header();
+    let count = header.shared_count.load(Relaxed) as usize;
+    for granule in header.shared.iter().take(count) {
+        let address = (granule.load(Relaxed) * GRANULE) as usize;
+        tables().accessed.add(address);
+        owner(address).set(SHARED);
+    }
+}
+
+/// The running thread accesses memory: whether it is shared. If a part of it is, all of it is from now on, so that each
+/// access is an event or not.
+#[inline]
+pub fn is_shared(address: usize, size: usize, write: bool) -> bool {
+    let end = address + size;
+    let mut at = address & !(STEP - 1);
+    let (mut some, mut all) = (false, true);
+    while at < end {
+        let is = access(at, write);
+        some |= is;
+        all &= is;
+        at += STEP;
+    }
+    if some && !all {
+        for at in (address & !(STEP - 1)..end).step_by(STEP) {
+            share(owner(at), at);
+        }
+    }
+    some
+}
+
+/// The running thread accesses a granule: whether it is shared.
+#[inline(always)]
+fn access(address: usize, write: bool) -> bool {
+    let word = owner(address);
+    let before = word.get();
+    let number = me() as u32 + 1;
+    let written = if write { WRITTEN } else { 0 };
+    if before & (SHARED | READ | THREAD) == number {
+        word.set(before | written);
+        return false;
+    }
+    if before & SHARED != 0 {
+        return true;
+    }
+    if before == 0 {
+        tables().accessed.add(address);
+        word.set(number | written);
+        return false;
+    }
+    if write || before & WRITTEN != 0 {
+        share(word, address);
+        return true;
+    }
+    word.set(READ);
+    false
+}
+
+/// Adds a granule to the list of shared ones.
+#[cold]
+fn share(word: &Cell<u32>, address: usize) {
+    if word.get() & SHARED != 0 {
+        return;
+    }
+    tables().accessed.add(address);
+    word.set(SHARED);
+    let header = symbolic_log::header();
+    header.incomplete.store(1, Relaxed);
+    let count = header.shared_count.load(Relaxed);
+    match header.shared.get(count as usize) {
+        Some(place) => {
+            place.store(address as u64 / GRANULE, Relaxed);
+            header.shared_count.store(count + 1, Relaxed);
+        }
+        None => symbolic_log::fill(),
+    }
+}
+
+/// Memory gets a new use: nobody has accessed it. What is shared stays so, because events of this execution and of others
+/// name it.
+pub fn renew(start: usize, length: usize) {
+    let end = start.saturating_add(length);
+    let mut at = start.next_multiple_of(STEP);
+    while at + STEP <= end {
+        if !tables().accessed.has(at) {
+            at = (at | (PAGE - 1)) + 1;
+            continue;
+        }
+        let word = reserved::owner(at);
+        word.set(word.get() & SHARED);
+        at += STEP;
+    }
+}

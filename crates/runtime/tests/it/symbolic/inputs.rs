@@ -1,0 +1,1 @@
+//! Expressions: nodes, and the memory that holds them.
