@@ -85,7 +85,7 @@ impl Reason {
             }
             Reason::Diverged { .. } => "an execution did not follow its plan".into(),
             Reason::SolverLimit => "the solver reached its limit".into(),
-            Reason::NoTrace => "an execution has no symbolic trace".into(),
+            Reason::NoTrace => "the program was not built symbolically, so nothing was explored beyond the executions that ran".into(),
         }
     }
 

@@ -180,6 +180,14 @@ impl Causal {
             self.restart();
             return;
         }
+        let new = self.learn(trace, end);
+        if let Some(target) = target {
+            self.settle(target, siblings, new, end);
+        }
+    }
+
+    /// Puts an execution into the tree. Returns whether it has shown something new.
+    fn learn(&mut self, trace: &SymbolicTrace, end: &End) -> bool {
         let Inserted { new, open, stuck } = insert(&mut self.encoding, &mut self.exactness, trace, end);
         for node in open {
             self.questions.add(Target::Reached(node));
@@ -194,9 +202,24 @@ impl Causal {
             new |= self.questions.show(Target::Stuck(place));
         }
         self.note_failure(trace, end);
-        if let Some(target) = target {
-            self.settle(target, siblings, new, end);
+        new
+    }
+
+    /// Takes the execution of a plan that this search has not handed out, for example one of an earlier search that was
+    /// saved.
+    pub fn absorb(&mut self, trace: &SymbolicTrace, end: &End) {
+        self.again = None;
+        self.counts.executions += 1;
+        if trace.losses.incomplete && self.restarts < MOST_RESTARTS {
+            self.restart();
+            return;
         }
+        self.learn(trace, end);
+    }
+
+    /// Whether this search has handed out the plan, and not taken it back.
+    pub fn is_out(&self, plan: &Plan) -> bool {
+        self.out.iter().any(|out| out.plan == *plan)
     }
 
     fn take(&mut self, plan: &Plan) -> Out {
@@ -213,6 +236,13 @@ impl Causal {
             Some(target) => self.questions.set(target, State::Open),
             None => self.again = Some(plan.clone()),
         }
+    }
+
+    /// Takes an execution without a symbolic trace, whose plan this search has not handed out.
+    pub fn absorb_without_trace(&mut self) {
+        self.again = None;
+        self.counts.executions += 1;
+        self.exactness.add(Reason::NoTrace);
     }
 
     /// Takes back a plan whose execution has no symbolic trace. Nothing is learnt from it, and nothing is proven.
