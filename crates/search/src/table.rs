@@ -7,7 +7,7 @@
 //! documentation.
 
 use crate::{
-    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
+    Best, Bpor, Burst, Causal, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
     Strategy, Surw,
 };
 use serde::{Deserialize, Serialize};
@@ -216,6 +216,16 @@ strategies! {
         counts_steps: true,
         takes: [Bound],
         new: |p| Bpor::new(p.bound).into(),
+    }
+    /// Solver-driven search.
+    Causal {
+        name: "causal",
+        shown: "causal",
+        help: Some("One execution of each path, chosen by a solver (programs built symbolically)"),
+        class: Systematic,
+        counts_steps: true,
+        takes: [],
+        new: |_| Causal::new().into(),
     }
     /// Random walk.
     Random {

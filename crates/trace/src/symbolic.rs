@@ -131,7 +131,8 @@ pub enum EventKind {
         /// Its expression.
         operand: Operand,
     },
-    /// A branch on an expression of one bit.
+    /// A branch on an expression of one bit. Before an operation that may have no result, such as a division, comes a
+    /// branch on whether it has one.
     Branch {
         /// The condition.
         condition: NodeId,
@@ -167,7 +168,8 @@ pub enum EventKind {
         /// Its value.
         holds: bool,
     },
-    /// Another visible operation: a lock, a wait, a creation, an end.
+    /// Another visible operation: a lock, a wait, a creation, an end. The last event of a thread that a signal kills is
+    /// an [`Op::Abort`].
     Sync {
         /// The operation. A waiting thread has logged an [`Op::Wake`] by the thread that ended its wait, if one did.
         op: Op,

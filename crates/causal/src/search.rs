@@ -1,0 +1,340 @@
+//! The search: asks the open questions one by one, and hands out plans for those that have a solution.
+
+use crate::encode::Encoding;
+use crate::exactness::{Exactness, Reason};
+use crate::insert::{Inserted, insert};
+use crate::questions::{Questions, State, Target, branch_before};
+use crate::schedule;
+use crate::tree::{Key, NodeId, Outcome};
+use heisen_solver::{Formula, Limit};
+use heisen_trace::symbolic::SymbolicTrace;
+use heisen_trace::{End, Plan, Policy};
+
+/// How to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The largest number of steps that the solver may take for one question. The search goes on without the answer, but
+    /// is no longer exact.
+    pub steps: u64,
+    /// Whether to ask for deadlocks.
+    pub deadlocks: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { steps: 4_000_000, deadlocks: true }
+    }
+}
+
+/// The state of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// How many questions the solver was asked, repeated ones included.
+    pub questions: u64,
+    /// How many of them had a solution.
+    pub satisfiable: u64,
+    /// How many of them had none.
+    pub unsatisfiable: u64,
+    /// How many of them the solver did not answer within its limit.
+    pub unknown: u64,
+    /// How many executions were given back.
+    pub executions: u64,
+    /// How many of them showed nothing new, although their plan was made for it.
+    pub diverged: u64,
+    /// How many nodes executions have reached.
+    pub edges: usize,
+    /// How many questions are open.
+    pub open: usize,
+    /// How many plans are out.
+    pub out: usize,
+    /// Whether executions may exist that the search does not know of, although nothing is open.
+    pub exactness: Exactness,
+}
+
+impl Status {
+    /// Whether the search has ended and has shown every local outcome and every deadlock that any execution can have.
+    pub fn is_proof(&self) -> bool {
+        self.executions > 0 && self.open == 0 && self.out == 0 && self.exactness.is_exact()
+    }
+}
+
+/// A plan that is out, and the question that it is for.
+#[derive(Clone, Debug)]
+struct Out {
+    plan: Plan,
+    target: Option<Target>,
+    /// How many children the parent of the target had when the plan was made.
+    siblings: usize,
+}
+
+/// The search; see the head of this crate.
+///
+/// To save it, save the plans whose executions it has taken, in order: the same executions give the same search.
+#[derive(Debug)]
+pub struct Causal {
+    options: Options,
+    encoding: Encoding,
+    questions: Questions,
+    exactness: Exactness,
+    out: Vec<Out>,
+    /// A plan that has to run again, or the first plan.
+    again: Option<Plan>,
+    restarts: u32,
+    counts: Counts,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    questions: u64,
+    satisfiable: u64,
+    unsatisfiable: u64,
+    unknown: u64,
+    executions: u64,
+    diverged: u64,
+}
+
+/// How often the search begins anew because memory turned out to be shared.
+const MOST_RESTARTS: u32 = 64;
+
+impl Causal {
+    /// A new search.
+    pub fn new(options: Options) -> Causal {
+        Causal {
+            options,
+            encoding: Encoding::new(),
+            questions: Questions::default(),
+            exactness: Exactness::default(),
+            out: Vec::new(),
+            again: Some(Plan::new(Policy::Default)),
+            restarts: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The next plan. `None` if the search waits for plans that are out or, if none is out, has ended.
+    pub fn next_plan(&mut self) -> Option<Plan> {
+        if let Some(plan) = self.again.take() {
+            self.out.push(Out { plan: plan.clone(), target: None, siblings: 0 });
+            return Some(plan);
+        }
+        if self.counts.executions == 0 {
+            return None;
+        }
+        while let Some(target) = self.questions.next(&self.encoding.tree, &self.encoding.clauses) {
+            let limit = Limit { steps: Some(self.options.steps), stop: None };
+            let formulas = self.formulas(target);
+            self.counts.questions += 1;
+            match self.encoding.clauses.ask(&formulas, &limit) {
+                Ok(model) => {
+                    self.counts.satisfiable += 1;
+                    let goes_on = match target {
+                        Target::Reached(node) => Some(self.encoding.tree[node].thread),
+                        Target::Stuck(_) => None,
+                    };
+                    let plan = schedule::plan(&self.encoding, &model, goes_on);
+                    self.questions.set(target, State::Out);
+                    let siblings = self.siblings(target);
+                    self.out.push(Out { plan: plan.clone(), target: Some(target), siblings });
+                    return Some(plan);
+                }
+                Err(Some(core)) => {
+                    self.counts.unsatisfiable += 1;
+                    self.questions.set(target, State::Impossible(core));
+                }
+                Err(None) => {
+                    self.counts.unknown += 1;
+                    self.exactness.add(Reason::SolverLimit);
+                    self.questions.set(target, State::GivenUp);
+                }
+            }
+        }
+        None
+    }
+
+    fn formulas(&self, target: Target) -> Vec<Formula> {
+        let Encoding { tree, deadlocks, .. } = &self.encoding;
+        match target {
+            Target::Reached(node) => vec![Formula::Holds(tree[node].active)],
+            Target::Stuck(node) => {
+                let stuck = deadlocks.at(node).into_iter();
+                stuck.chain([deadlocks.deadlock]).map(Formula::Holds).collect()
+            }
+        }
+    }
+
+    /// How many siblings the target of a question has.
+    fn siblings(&self, target: Target) -> usize {
+        let (Target::Reached(node) | Target::Stuck(node)) = target;
+        let tree = &self.encoding.tree;
+        tree[node].parent.map_or(0, |parent| tree[parent].children.len())
+    }
+
+    /// Takes back a plan that is out, with the trace of its execution and how that ended.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    pub fn done(&mut self, plan: &Plan, trace: &SymbolicTrace, end: &End) {
+        let Out { target, siblings, .. } = self.take(plan);
+        self.counts.executions += 1;
+        if trace.losses.incomplete && self.restarts < MOST_RESTARTS {
+            self.restart();
+            return;
+        }
+        let new = self.learn(trace, end);
+        if let Some(target) = target {
+            self.settle(target, siblings, new, end);
+        }
+    }
+
+    /// Puts an execution into the tree. Returns whether it has shown something new.
+    fn learn(&mut self, trace: &SymbolicTrace, end: &End) -> bool {
+        let Inserted { new, open, stuck } = insert(&mut self.encoding, &mut self.exactness, trace, end);
+        for node in open {
+            self.questions.add(Target::Reached(node));
+        }
+        if self.options.deadlocks {
+            for place in self.encoding.deadlocks.places() {
+                self.questions.add(Target::Stuck(place));
+            }
+        }
+        let mut new = new > 0;
+        for &place in &stuck {
+            new |= self.questions.show(Target::Stuck(place));
+        }
+        self.note_failure(trace, end);
+        new
+    }
+
+    /// Takes the execution of a plan that this search has not handed out, for example one of an earlier search that was
+    /// saved.
+    pub fn absorb(&mut self, trace: &SymbolicTrace, end: &End) {
+        self.again = None;
+        self.counts.executions += 1;
+        if trace.losses.incomplete && self.restarts < MOST_RESTARTS {
+            self.restart();
+            return;
+        }
+        self.learn(trace, end);
+    }
+
+    /// Whether this search has handed out the plan, and not taken it back.
+    pub fn is_out(&self, plan: &Plan) -> bool {
+        self.out.iter().any(|out| out.plan == *plan)
+    }
+
+    fn take(&mut self, plan: &Plan) -> Out {
+        let at = self.out.iter().position(|out| out.plan == *plan);
+        self.out.remove(at.expect("a plan was given back that is not out"))
+    }
+
+    /// Takes back a plan that is out and was not run to its end. It is handed out again.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    pub fn give_back_unrun(&mut self, plan: &Plan) {
+        match self.take(plan).target {
+            Some(target) => self.questions.set(target, State::Open),
+            None => self.again = Some(plan.clone()),
+        }
+    }
+
+    /// Takes an execution without a symbolic trace, whose plan this search has not handed out.
+    pub fn absorb_without_trace(&mut self) {
+        self.again = None;
+        self.counts.executions += 1;
+        self.exactness.add(Reason::NoTrace);
+    }
+
+    /// Takes back a plan whose execution has no symbolic trace. Nothing is learnt from it, and nothing is proven.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    pub fn done_without_trace(&mut self, plan: &Plan) {
+        let Out { target, .. } = self.take(plan);
+        self.counts.executions += 1;
+        self.exactness.add(Reason::NoTrace);
+        if let Some(target) = target {
+            self.questions.set(target, State::GivenUp);
+        }
+    }
+
+    /// Earlier traces lack events of memory that was not known to be shared, so they count for nothing.
+    fn restart(&mut self) {
+        self.restarts += 1;
+        self.encoding = Encoding::new();
+        self.questions = Questions::default();
+        self.exactness = Exactness::default();
+        for out in &mut self.out {
+            out.target = None;
+        }
+        self.again = Some(Plan::new(Policy::Default));
+    }
+
+    /// Whether the execution has shown what its plan was made for.
+    fn settle(&mut self, target: Target, siblings: usize, new: bool, end: &End) {
+        let (Target::Reached(node) | Target::Stuck(node)) = target;
+        let (pc, seen) = (self.encoding.tree[node].pc, self.encoding.tree[node].seen);
+        match (&self.encoding.tree[node].key, target) {
+            // There are always more values.
+            (Key::Pin { .. }, Target::Reached(_))
+                if self.encoding.tree[node].outcome == Outcome::Other && self.siblings(target) > siblings =>
+            {
+                self.questions.set(target, State::Open);
+                return;
+            }
+            // The process ends there; a shift goes on, with a value that nothing defines.
+            (Key::Defined { .. }, Target::Reached(_)) if !seen => {
+                if !matches!(end, End::Signal(_)) {
+                    self.exactness.add(Reason::Undefined { pc });
+                }
+            }
+            (_, Target::Reached(_)) if seen => {
+                self.questions.set(target, State::Shown);
+                return;
+            }
+            (_, Target::Stuck(_)) if self.questions.is_shown(target) => return,
+            _ => {}
+        }
+        if new {
+            // What was learnt, such as an initial value, may lead to another solution.
+            self.questions.set(target, State::Open);
+            return;
+        }
+        self.counts.diverged += 1;
+        self.exactness.add(Reason::Diverged { pc });
+        self.questions.set(target, State::GivenUp);
+    }
+
+    /// Remembers after which branch an execution failed.
+    fn note_failure(&mut self, trace: &SymbolicTrace, end: &End) {
+        if matches!(end, End::Exit(0) | End::Deadlock | End::StepLimit | End::Stuck) {
+            return;
+        }
+        let last = trace.events.last().map(|event| event.pc);
+        let tree = &self.encoding.tree;
+        let ended = (0..tree.nodes.len())
+            .rev()
+            .map(NodeId)
+            .find(|&node| tree[node].ends && Some(tree[node].pc) == last);
+        if let Some((pc, outcome)) = ended.and_then(|node| branch_before(tree, node)) {
+            self.questions.failed_after(pc, outcome);
+        }
+    }
+
+    /// The state of the search.
+    pub fn status(&self) -> Status {
+        let Counts { questions, satisfiable, unsatisfiable, unknown, executions, diverged } = self.counts;
+        Status {
+            questions,
+            satisfiable,
+            unsatisfiable,
+            unknown,
+            executions,
+            diverged,
+            edges: self.encoding.tree.nodes.iter().filter(|node| node.seen).count(),
+            open: self.questions.unsettled(&self.encoding.clauses),
+            out: self.out.len(),
+            exactness: self.exactness.clone(),
+        }
+    }
+}
