@@ -18,11 +18,13 @@ pub struct Options {
     pub steps: u64,
     /// Whether to ask for deadlocks.
     pub deadlocks: bool,
+    /// Whether to choose inputs. If not, they keep the values that the program gives them.
+    pub inputs: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: 4_000_000, deadlocks: true }
+        Options { steps: 4_000_000, deadlocks: true, inputs: true }
     }
 }
 
@@ -101,7 +103,7 @@ impl Causal {
     pub fn new(options: Options) -> Causal {
         Causal {
             options,
-            encoding: Encoding::new(),
+            encoding: Encoding::new(options.inputs),
             questions: Questions::default(),
             exactness: Exactness::default(),
             out: Vec::new(),
@@ -261,7 +263,7 @@ impl Causal {
     /// Earlier traces lack events of memory that was not known to be shared, so they count for nothing.
     fn restart(&mut self) {
         self.restarts += 1;
-        self.encoding = Encoding::new();
+        self.encoding = Encoding::new(self.options.inputs);
         self.questions = Questions::default();
         self.exactness = Exactness::default();
         for out in &mut self.out {

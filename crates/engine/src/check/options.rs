@@ -176,6 +176,7 @@ impl Options {
             depth: self.depth,
             burst: self.burst,
             delays: self.delays,
+            inputs: self.inputs,
             seed: self.seed,
         })
     }
