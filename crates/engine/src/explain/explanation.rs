@@ -156,6 +156,11 @@ fn classified(
     let named = named(failing, passing, near, &found, record)?;
     Ok(match (by_class, named) {
         (Some(mut classified), Some(orders)) => {
+            // One access may come too early only because it comes between two of another thread.
+            let shown = by_orderings(failing, &orders).class;
+            if (classified.class, shown) == (BugClass::OrderViolation, BugClass::AtomicityViolation) {
+                classified.class = shown;
+            }
             classified.confirm(failing, &orders);
             Some((classified, Some(found)))
         }
