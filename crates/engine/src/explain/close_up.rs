@@ -7,6 +7,7 @@
 
 mod blocked;
 mod describe;
+mod globals;
 mod messages;
 mod moments;
 mod namer;
@@ -26,9 +27,10 @@ use crate::process::stdin;
 use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
 pub(crate) use blocked::takes;
+use globals::Globals;
 use heisen_inspect::Symbols;
 use heisen_trace::cycle::Cycle;
-use heisen_trace::finding::{Block, Switch, ThreadEnd};
+use heisen_trace::finding::{Block, GlobalValues, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
 use heisen_wire::Wire;
@@ -71,6 +73,8 @@ pub struct Closeup {
     pub block: Option<Block>,
     /// All threads, for the schedule file.
     pub lines: Vec<ThreadLine>,
+    /// If the program is not instrumented: its global variables that changed between the switches.
+    pub globals: Vec<GlobalValues>,
     /// Every event with its place and object, if a trace was requested.
     pub trace: Vec<TraceLine>,
     /// The operation at which a divergence was noticed; empty if the execution followed its plan.
@@ -191,6 +195,7 @@ impl Recorder<'_> {
             race_watch,
             access,
             trace_wanted: self.trace,
+            globals: Globals::new(!self.program.instrumented),
             ..Watcher::default()
         };
         zygote.wire().recurrence.wanted.store(1, Relaxed);
@@ -220,6 +225,7 @@ impl Recorder<'_> {
             cycle: watcher.cycle,
             block: None,
             lines: watcher.lines,
+            globals: watcher.globals.changed(),
             trace: watcher.trace,
             diverged: watcher.diverged,
             output,
@@ -444,6 +450,7 @@ impl Closeup {
             race: self.race,
             block: self.block,
             predicted: None,
+            globals: self.globals,
             minimised: None,
             explanation: None,
             output: self.output,

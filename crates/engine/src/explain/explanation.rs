@@ -18,6 +18,9 @@ use heisen_trace::explanation::{BugClass, Evidence, Explanation, Moment, NoRetur
 use heisen_trace::finding::{Switch, SwitchKind};
 use heisen_trace::{Finding, FindingKind, Plan, ThreadId};
 
+/// An explanation and, for each necessary ordering, the plan of an execution that passes with only this one reversed.
+pub type WithRuns = (Explanation, Vec<Plan>);
+
 /// How many further close-ups are taken for places.
 const MAX_FURTHER: usize = 3;
 
@@ -31,14 +34,13 @@ pub fn explain(
     Ok(explain_with_runs(recorder, plan, finding, effort)?.map(|(explanation, _)| explanation))
 }
 
-/// Like [`explain`]. If the orderings are necessary: also, for each of them, the plan of an execution that passes with
-/// only this one reversed.
+/// Like [`explain`], with the runs that confirm it.
 pub fn explain_with_runs(
     recorder: &Recorder<'_>,
     plan: &Plan,
     finding: &Finding,
     effort: Effort,
-) -> Result<Option<(Explanation, Vec<Plan>)>> {
+) -> Result<Option<WithRuns>> {
     // Without backtraces many more executions can be run in the same time.
     if let Some(config) = recorder.config.without_backtraces()
         && let Some(explanation) =
@@ -55,7 +57,7 @@ fn explained(
     plan: &Plan,
     finding: &Finding,
     effort: Effort,
-) -> Result<Option<Option<(Explanation, Vec<Plan>)>>> {
+) -> Result<Option<Option<WithRuns>>> {
     let recorder = Recorder { trace: true, accesses: true, ..*recorder };
     let mut symbols = recorder.symbols();
     let failing = recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?;
@@ -154,6 +156,11 @@ fn classified(
     let named = named(failing, passing, near, &found, record)?;
     Ok(match (by_class, named) {
         (Some(mut classified), Some(orders)) => {
+            // One access may come too early only because it comes between two of another thread.
+            let shown = by_orderings(failing, &orders).class;
+            if (classified.class, shown) == (BugClass::OrderViolation, BugClass::AtomicityViolation) {
+                classified.class = shown;
+            }
             classified.confirm(failing, &orders);
             Some((classified, Some(found)))
         }
