@@ -69,7 +69,8 @@ impl Encoding {
         let mut clauses = Clauses::new();
         let (tree, memory, mutexes, conditions, joins) = Default::default();
         let deadlocks = Deadlocks::new(&mut clauses);
-        let mut encoding = Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, chooses_inputs };
+        let mut encoding =
+            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, chooses_inputs };
         let (event, active) = (encoding.clauses.solver.event(), encoding.clauses.truth());
         encoding.begin(None, event, active);
         encoding

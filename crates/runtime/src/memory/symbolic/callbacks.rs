@@ -25,6 +25,7 @@ pub static FRAME: SharedFrame = SharedFrame(UnsafeCell::new(Frame {
     returner: 0,
     arguments: [CONCRETE; ARGUMENTS],
     results: [CONCRETE; RESULTS],
+    place: 0,
 }));
 
 impl SharedFrame {
@@ -33,6 +34,12 @@ impl SharedFrame {
     pub fn begin(&self) {
         // SAFETY: as for the static.
         unsafe { (*self.0.get()).live = 1 };
+    }
+
+    /// The place from which the stub calls; 0 if it does not.
+    fn place(&self) -> usize {
+        // SAFETY: as for the static.
+        unsafe { (*self.0.get()).place as usize }
     }
 
     /// The expressions of the arguments of the function at this address, which is called now.
@@ -58,6 +65,16 @@ impl SharedFrame {
             (*frame).returner = function as u64;
         }
     }
+}
+
+/// The place in the program that a callback is about: the stub says it; other code calls from there.
+macro_rules! place {
+    () => {
+        match FRAME.place() {
+            0 => framed_caller!(),
+            place => place,
+        }
+    };
 }
 
 /// Whether an access has one of the sizes that are logged as one event.
@@ -114,7 +131,7 @@ pub extern "C" fn heisen_sym_load(address: u64, size: u32, address_id: u32, valu
     if !is_on() || !is_word(size.into()) {
         return CONCRETE;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: framed_caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     access.loads(value)
 }
@@ -124,7 +141,7 @@ pub extern "C" fn heisen_sym_store(address: u64, size: u64, address_id: u32, id:
     if !is_on() {
         return;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: framed_caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     if is_word(size) {
         access.stores(id, value);
@@ -146,7 +163,7 @@ pub extern "C" fn heisen_sym_update(
     if !is_on() || !is_word(size.into()) {
         return CONCRETE;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: framed_caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     access.updates(how, Operand::of(id, value), old)
 }
@@ -165,7 +182,7 @@ pub extern "C" fn heisen_sym_compare(
     if !is_on() || !is_word(size.into()) {
         return CONCRETE;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: framed_caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     access.compares(Operand::of(expected_id, expected), Operand::of(id, value), old)
 }
@@ -175,7 +192,7 @@ pub extern "C" fn heisen_sym_copy(to: u64, from: u64, bytes: u64, to_id: u32, fr
     if !is_on() {
         return;
     }
-    let pc = framed_caller!();
+    let pc = place!();
     terms::pin(to_id, to, reason::ADDRESS, pc);
     terms::pin(from_id, from, reason::ADDRESS, pc);
     terms::pin(bytes_id, bytes, reason::SIZE, pc);
@@ -192,7 +209,7 @@ pub extern "C" fn heisen_sym_fill(to: u64, bytes: u64, to_id: u32, bytes_id: u32
     if !is_on() {
         return;
     }
-    let pc = framed_caller!();
+    let pc = place!();
     terms::pin(to_id, to, reason::ADDRESS, pc);
     terms::pin(bytes_id, bytes, reason::SIZE, pc);
     block_traffic::fills(to as usize, bytes as usize, Operand::of(id, value), pc);
@@ -201,14 +218,14 @@ pub extern "C" fn heisen_sym_fill(to: u64, bytes: u64, to_id: u32, bytes_id: u32
 /// See `heisen_abi::symbolic_callbacks`.
 pub extern "C" fn heisen_sym_branch(id: u32, taken: u32) {
     if is_on() {
-        terms::asserts(kind::BRANCH, id, taken & 1 != 0, framed_caller!());
+        terms::asserts(kind::BRANCH, id, taken & 1 != 0, place!());
     }
 }
 
 /// See `heisen_abi::symbolic_callbacks`.
 pub extern "C" fn heisen_sym_pin(id: u32, value: u64, reason: u32) {
     if is_on() {
-        terms::pin(id, value, reason, framed_caller!());
+        terms::pin(id, value, reason, place!());
     }
 }
 

@@ -23,7 +23,7 @@ pub fn begin() {
 }
 
 /// The key of a thread, see [`thread_key`].
-fn key(number: usize) -> u64 {
+pub fn key(number: usize) -> u64 {
     let t = thread(number);
     if t.parent.get() == NONE { EMPTY } else { thread_key(key(t.parent.get() as usize), t.child.get()) }
 }

@@ -68,11 +68,10 @@ pub fn leave() {
     symbolic_log::leave();
 }
 
-/// Memory gets a new use: it holds no expression, and nobody has accessed it.
+/// Memory gets a new use: it holds no expression.
 pub fn renew(start: usize, length: usize) {
     if symbolic_log::is_on() {
         held::clear(start, length);
-        sharing::renew(start, length);
     }
 }
 
