@@ -38,7 +38,7 @@ fn copy(to: usize, from: usize, length: usize, pc: usize, content: usize) {
     // From the end on, as the source lies before the destination. The pieces are the same.
     let mut left = length;
     while left > 0 && symbolic_log::is_on() {
-        let back = |at: usize| (at + left - 1 & 7) + 1;
+        let back = |at: usize| ((at + left - 1) & 7) + 1;
         let size = back(to).min(back(from)).min(left);
         left -= size;
         word(to + left, from + left, size, pc, content + left);
