@@ -53,6 +53,12 @@ pub fn is_shared(address: usize, size: usize, write: bool) -> bool {
     some
 }
 
+/// Whether a part of at most 8 bytes of memory is shared.
+pub fn has_shared(address: usize, size: usize) -> bool {
+    tables().accessed.has(address)
+        && (address & !(STEP - 1)..address + size).step_by(STEP).any(|at| owner(at).get() & SHARED != 0)
+}
+
 /// The running thread accesses a granule: whether it is shared.
 #[inline(always)]
 fn access(address: usize, write: bool) -> bool {
