@@ -82,6 +82,13 @@ pub fn moved(to: usize, from: usize, length: usize, pc: usize) {
     }
 }
 
+/// The program gets memory that is full of zeros, and new.
+pub fn zeroed(at: usize, length: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        block_traffic::zeroed(at, length, pc);
+    }
+}
+
 /// Logs an event of the running thread.
 fn log(event: Logged) {
     symbolic_log::push_event(SCHED.step.get(), me() as u16, event);

@@ -84,6 +84,11 @@ fn find_identity() -> u32 {
     at as u32 + 1
 }
 
+/// Whether a part of at most 8 bytes of memory is shared.
+pub fn has_shared(address: usize, size: usize) -> bool {
+    (address & !(STEP - 1)..address + size).step_by(STEP).any(|at| owner(at).get() & SHARED != 0)
+}
+
 /// The running thread accesses a granule: whether it is shared.
 #[inline(always)]
 fn access(address: usize, write: bool) -> bool {

@@ -424,3 +424,41 @@ fn an_exit_shows_which_threads_were_blocked() {
     );
     assert_eq!(pending(&trace), [(1, Op::SemWait, true)]);
 }
+
+#[test]
+fn zeros_of_new_blocks_are_written() {
+    let trace = trace(
+        "static void *other(void *a) { store(a, 4, constant(load(a, 4).v + 1)); return a; }
+         int main(void) {
+             // The second block lies where the first one lay.
+             for (int i = 0; i < 2; i++) {
+                 char *block = calloc(1, 2000);
+                 join(start(other, block + 1000));
+                 if (load(block + 1000, 4).v != 1) abort();
+                 free(block);
+             }
+             return 0;
+         }",
+    );
+    let once = [(0, true, 8, 0), (1, false, 4, 0), (1, true, 4, 1), (0, false, 4, 1)];
+    let twice = [(0, true, 8, 0), (2, false, 4, 0), (2, true, 4, 1), (0, false, 4, 1)];
+    assert_eq!(accesses(&trace), [once, twice].concat());
+    assert_eq!(trace.losses.overwritten, 0);
+}
+
+#[test]
+fn a_crash_leaves_the_trace() {
+    let mut parked = Parked::new(
+        "int main(void) {
+             V x = input(\"x\", 1);
+             branch(binary(EQ, 32, 1, x, constant(1)));
+             *(volatile int *)8 = 1;
+             return 0;
+         }",
+    );
+    for _ in 0..2 {
+        let run = parked.run(&Plan::new(Policy::Default));
+        assert_eq!(run.execution.end, End::Signal(11));
+        assert_eq!(branches(&run.execution.symbolic.expect("a trace")), [(0, true)]);
+    }
+}
