@@ -225,7 +225,11 @@ fn the_first_screen_shows_the_lines_of_the_fix() {
         let ran = run(heisen(directory.path()).arg("check").arg(path)).expect(1);
         let screen: Vec<&str> = ran.out.lines().take(SCREEN).collect();
         for place in fixed {
-            assert!(screen.iter().any(|line| line.contains(&place)), "no {place} in\n{}", ran.out);
+            // Line 5 is not line 53.
+            let is_there = |line: &&str| {
+                line.split(&place).skip(1).any(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+            };
+            assert!(screen.iter().any(is_there), "no {place} in\n{}", ran.out);
         }
     });
 }

@@ -212,8 +212,9 @@ pub(crate) fn neighbourhood(
     Ok(Some(found))
 }
 
-/// The largest number of executions that are run to learn access points.
+/// The largest number of executions that are run to learn access points, and when no further one is begun.
 const LEARNING: usize = 16;
+const LEARNING_TIME: Duration = Duration::from_millis(600);
 
 /// The access points that this plan and its neighbours show, besides those that are known. A failure of the first
 /// execution comes before the search has learned any, and without them most of its neighbours fail as well.
@@ -224,11 +225,12 @@ pub(crate) fn points_near(
     let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let mut points = (*config.points).clone();
     let mut left = LEARNING;
+    let end = Instant::now() + LEARNING_TIME;
     loop {
         let known = points.len();
         let mut waiting = VecDeque::from([plan.clone()]);
         while let Some(next) = waiting.pop_front().filter(|_| left > 0) {
-            left -= 1;
+            left = if Instant::now() < end { left - 1 } else { 0 };
             let run = zygote.run(Job::Plan(&next), Detail::Touches, None)?;
             for conflict in &run.conflicts {
                 points.learn(conflict);
