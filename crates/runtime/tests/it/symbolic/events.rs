@@ -1,6 +1,7 @@
 //! Events: sharing, visible operations, and what threads were about to do at the end.
 
 use super::*;
+use heisen_trace::decision::DecisionKind;
 use heisen_trace::{End, Op};
 use std::collections::BTreeSet;
 
@@ -107,22 +108,32 @@ fn traces_are_the_same_in_one_process_and_in_many() {
 }
 
 #[test]
-fn memory_with_a_new_use_is_not_shared() {
-    let trace = trace(
-        "static void *use(void *a) {
-             volatile int local[16];
-             for (int i = 0; i < 16; i++) store(&local[i], 4, constant(i));
-             for (int i = 0; i < 16; i++) if (load(&local[i], 4).v != i) abort();
-             char *block = malloc(100);
-             store(block, 8, constant(1)); store(block + 90, 4, constant(1)); free(block);
-             return a;
-         }
-         int main(void) {
-             join(start(use, 0)); use(0); join(start(use, 0));
-             return 0;
-         }",
-    );
-    assert_eq!(accesses(&trace), []);
+fn accesses_of_different_executions_share_memory() {
+    // Each execution has the write of one thread or the read of another one. In both processes of their own and one.
+    const ONE_OF_BOTH: &str = "static int x, both;
+        static void *writes(void *a) { if (both || heisen_choose(2) == 1) store(&x, 4, constant(1)); return a; }
+        static void *reads(void *a) { if (both || heisen_choose(2) == 1) load(&x, 4); return a; }
+        int main(int count, char **words) {
+            both = heisen_choose(2);
+            pthread_t one = start(writes, 0), two = start(reads, 0);
+            join(one); join(two);
+            return 0;
+        }";
+    for in_process in [true, false] {
+        let mut parked = Parked::with(ONE_OF_BOTH, Symbolic::default(), in_process);
+        let choice = |parked: &mut Parked, number: usize| {
+            let decisions = parked.run(&Plan::new(Policy::Default)).execution.decisions;
+            let chosen = decisions.into_iter().filter(|decision| decision.kind == DecisionKind::Choose);
+            let step = chosen.map(|decision| decision.step).nth(number).expect("so many choices");
+            let one = Override::new(step, DecisionKind::Choose, 1, 2);
+            Plan { overrides: vec![one], ..Plan::new(Policy::Default) }
+        };
+        let (both, writes, reads) = (choice(&mut parked, 0), choice(&mut parked, 1), choice(&mut parked, 2));
+        assert_eq!(accesses(&parked.ended(&writes, 0)), [], "no other thread has accessed it");
+        assert_eq!(accesses(&parked.ended(&reads, 0)), [(2, false, 4, 0)]);
+        assert_eq!(accesses(&parked.ended(&writes, 0)), [(1, true, 4, 1)]);
+        assert_eq!(accesses(&parked.ended(&both, 0)), [(1, true, 4, 1), (2, false, 4, 1)]);
+    }
 }
 
 #[test]
