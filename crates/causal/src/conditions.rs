@@ -27,6 +27,8 @@ struct Wait {
     left: Vec<NodeId>,
     /// For deadlocks: from this follows that nothing wakes it.
     asleep: Option<Term>,
+    /// For deadlocks: something wakes it.
+    awake: Option<List>,
 }
 
 struct Signal {
@@ -67,7 +69,7 @@ impl Conditions {
     /// A thread begins to wait.
     pub fn wait(&mut self, clauses: &mut Clauses, tree: &Tree, node: NodeId, object: u64) {
         let condition = self.condition(clauses, object);
-        condition.waits.push(Wait { node, woken: Vec::new(), left: Vec::new(), asleep: None });
+        condition.waits.push(Wait { node, woken: Vec::new(), left: Vec::new(), asleep: None, awake: None });
         for signal in 0..condition.signals.len() {
             condition.pair(clauses, tree, signal, condition.waits.len() - 1);
         }
@@ -134,6 +136,19 @@ impl Conditions {
     }
 }
 
+impl Conditions {
+    /// If the term is 1, something wakes the thread that waits since `wait`. This is for one term.
+    pub fn awake(&mut self, clauses: &mut Clauses, object: u64, wait: NodeId, term: Term) {
+        let condition = self.condition(clauses, object);
+        let Some(at) = condition.waits.iter().position(|other| other.node == wait) else { return };
+        let list = clauses.list(condition.subject, on(term));
+        for pair in condition.pairs.iter().filter(|pair| pair.wait == at) {
+            clauses.extend(list, on(pair.term));
+        }
+        condition.waits[at].awake = Some(list);
+    }
+}
+
 /// A waiter that this signal wakes goes on later.
 fn goes_on_later(clauses: &mut Clauses, tree: &Tree, wakes: Term, signal: NodeId, goes_on: NodeId) {
     let order = before(tree[signal].event, tree[goes_on].event);
@@ -185,6 +200,9 @@ impl Condition {
             }
         }
         clauses.extend(signals.list, on(term));
+        if let Some(awake) = waits.awake {
+            clauses.extend(awake, on(term));
+        }
         for &(node, list) in &waits.woken {
             goes_on_later(clauses, tree, term, signals.node, node);
             clauses.extend(list, on(term));

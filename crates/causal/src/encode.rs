@@ -13,6 +13,7 @@ use crate::mutexes::Mutexes;
 use crate::tree::{Held, Key, NewNode, NodeId, Outcome, ThreadRoot, Tree};
 use heisen_solver::{Formula, Op as ValueOp, Term};
 use heisen_trace::Op;
+use std::collections::HashMap;
 
 /// The tree, and its constraints.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct Encoding {
     pub deadlocks: Deadlocks,
     /// Whether the values of inputs are open.
     pub chooses_inputs: bool,
+    /// By the node of a pin: that its value is the outcome.
+    pub pinned: HashMap<NodeId, Formula>,
 }
 
 /// Whether the constraints say all of what an operation does.
@@ -69,8 +72,9 @@ impl Encoding {
         let mut clauses = Clauses::new();
         let (tree, memory, mutexes, conditions, joins) = Default::default();
         let deadlocks = Deadlocks::new(&mut clauses);
+        let pinned = HashMap::new();
         let mut encoding =
-            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, chooses_inputs };
+            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, chooses_inputs, pinned };
         let (event, active) = (encoding.clauses.solver.event(), encoding.clauses.truth());
         encoding.begin(None, event, active);
         encoding
@@ -209,6 +213,7 @@ impl Encoding {
             }
             (Key::Pin { value, .. }, Outcome::Is(number)) => {
                 let equal = self.equals(*value, number);
+                self.pinned.insert(node, equal.clone());
                 self.clauses.clause([off(active), equal]);
             }
             // What comes behind an assumption that does not hold counts for nothing.
@@ -282,12 +287,16 @@ impl Encoding {
             Key::Join { thread: Some(thread) } => joins.not_ended(clauses, tree, thread, stuck),
             Key::Sync { object, .. } => {
                 let occupied = mutexes.occupied(clauses, tree, object, op != Op::ReadLock);
-                let wait = tree[parent].waits.filter(|_| op == Op::Relock);
-                let asleep = wait
-                    .and_then(|wait| waited(tree, wait))
-                    .and_then(|(wait, condition)| conditions.asleep(clauses, condition, wait));
-                let reasons = [Some(on(occupied)), asleep.map(on)].into_iter().flatten();
-                clauses.clause([off(stuck)].into_iter().chain(reasons));
+                let mut clause = vec![off(stuck), on(occupied)];
+                if let Some((wait, condition)) = tree[parent].waits.and_then(|wait| waited(tree, wait)) {
+                    if matches!(tree[wait].key, Key::Sync { op: Op::CondTimedWait, .. }) {
+                        // Otherwise the wait can still time out.
+                        conditions.awake(clauses, condition, wait, stuck);
+                    } else {
+                        clause.extend(conditions.asleep(clauses, condition, wait).map(on));
+                    }
+                }
+                clauses.clause(clause);
             }
             _ => clauses.clause([off(stuck)]),
         }

@@ -209,11 +209,8 @@ impl Insertion<'_, '_> {
     fn pending(&mut self, place: NodeId, (pc, op, object): (u64, Op, u64)) -> bool {
         let tree = &self.encoding.tree;
         let key = match op {
-            Op::CondWait | Op::CondTimedWait if tree[place].waits.is_some() => {
-                // Once woken, the thread acquires the mutex that the wait has released.
-                let Key::Sync { op: Op::Unlock, object } = tree[place].key else { return false };
-                Key::Sync { op: Op::Relock, object }
-            }
+            // It was added where the wait began.
+            Op::CondWait | Op::CondTimedWait => return tree[place].waits.is_some(),
             Op::Join => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
                 Key::Join { thread }
@@ -276,6 +273,7 @@ impl Insertion<'_, '_> {
                 self.check(place, pc, &key);
                 let node = self.encoding.add(place, pc, key.clone(), outcome, steps);
                 self.alternatives(place, pc, &key, outcome, steps);
+                self.ends_of_wait(node);
                 node
             }
         };
@@ -334,6 +332,21 @@ impl Insertion<'_, '_> {
         if !exists {
             let node = self.encoding.add(place, pc, key.clone(), other, steps);
             self.inserted.open.push(node);
+        }
+    }
+
+    /// Where a wait has begun: adds how it may end.
+    fn ends_of_wait(&mut self, node: NodeId) {
+        let tree = &self.encoding.tree;
+        let (Some(wait), Key::Sync { op: Op::Unlock, object: mutex }) = (tree[node].waits, &tree[node].key)
+        else {
+            return;
+        };
+        let (mutex, pc, key) = (*mutex, tree[wait].pc, tree[wait].key.clone());
+        // Once woken, the thread acquires the mutex that the wait has released.
+        self.expect(node, pc, Key::Sync { op: Op::Relock, object: mutex }, Outcome::Is(1));
+        if matches!(key, Key::Sync { op: Op::CondTimedWait, .. }) {
+            self.expect(node, pc, key, Outcome::Is(0));
         }
     }
 

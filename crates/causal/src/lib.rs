@@ -35,6 +35,7 @@
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
 //! | `encode`, `clauses` | from the tree to constraints |
 //! | `memory`, `mutexes`, `conditions`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, [`search`] | what to ask next |
 //! | `schedule` | from a solution to a plan |
 
@@ -51,6 +52,7 @@ mod exactness;
 mod expressions;
 mod insert;
 mod joins;
+mod meetings;
 mod memory;
 mod mutexes;
 mod questions;

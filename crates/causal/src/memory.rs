@@ -6,7 +6,7 @@
 use crate::clauses::{Clauses, List, Subject, before, off, on};
 use crate::tree::{NodeId, Relation, Tree};
 use heisen_solver::{Formula, Op, Term};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// An access, as far as memory is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,9 @@ pub struct Memory {
     initial: HashMap<u64, u8>,
     /// Whether executions have disagreed about such a byte.
     pub contradicted: bool,
+    /// The pairs of accesses of different threads, one of them a write, that touch the same memory; those that were not
+    /// taken from here. `None` if nobody asks for them.
+    pub conflicts: Option<Vec<(NodeId, NodeId)>>,
 }
 
 impl std::fmt::Debug for Memory {
@@ -95,13 +98,20 @@ impl Memory {
         let access = Access { node, address: at.0, value };
         for start in self.cover(clauses, tree, at) {
             let Some(cell) = self.cells.get_mut(&start) else { continue };
+            if let Some(conflicts) = &mut self.conflicts {
+                let others = cell.writes.iter().map(|other| other.node);
+                let beside = others.filter(|&other| tree.relation(node, other) == Relation::Concurrent);
+                conflicts.extend(beside.map(|other| (other, node)));
+            }
             cell.writes.push(access);
-            let (length, subject) = (cell.length, cell.subject);
-            let _ = subject;
+            let length = cell.length;
             for read in &mut cell.reads {
                 let relation = tree.relation(node, read.access.node);
                 if relation == Relation::Concurrent {
-                    read.add_source(clauses, tree, Some(access), start, length, relation);
+                    if let Some(conflicts) = &mut self.conflicts {
+                        conflicts.push((read.access.node, node));
+                    }
+                    read.add_source(clauses, tree, access, start, length, relation);
                 }
             }
         }
@@ -169,7 +179,7 @@ impl Memory {
         // Of the writes that come before wherever the read comes, only the last one counts.
         match earlier.max_by_key(|(write, _)| tree.depth(write.node)) {
             Some(&(last, relation)) => {
-                read.add_source(clauses, tree, Some(last), start, cell.length, relation);
+                read.add_source(clauses, tree, last, start, cell.length, relation);
             }
             None => {
                 let initial = Access { node: access.node, address: start, value: cell.initial };
@@ -177,28 +187,12 @@ impl Memory {
             }
         }
         for &(write, relation) in related.iter().filter(|(_, relation)| *relation == Relation::Concurrent) {
-            read.add_source(clauses, tree, Some(write), start, cell.length, relation);
+            if let Some(conflicts) = &mut self.conflicts {
+                conflicts.push((write.node, access.node));
+            }
+            read.add_source(clauses, tree, write, start, cell.length, relation);
         }
         cell.reads.push(read);
-    }
-
-    /// The pairs of accesses of different threads, one of them a write, that touch the same memory.
-    pub fn conflicts(&self, tree: &Tree) -> Vec<(NodeId, NodeId)> {
-        let mut found = HashSet::new();
-        for cell in self.cells.values() {
-            let reads = cell.reads.iter().map(|read| read.access.node);
-            for (number, write) in cell.writes.iter().enumerate() {
-                let others = cell.writes[..number].iter().map(|other| other.node);
-                for other in others.chain(reads.clone()) {
-                    if tree.relation(write.node, other) == Relation::Concurrent {
-                        found.insert((write.node.min(other), write.node.max(other)));
-                    }
-                }
-            }
-        }
-        let mut found: Vec<(NodeId, NodeId)> = found.into_iter().collect();
-        found.sort_unstable();
-        found
     }
 }
 
@@ -217,12 +211,11 @@ impl Read {
         &mut self,
         clauses: &mut Clauses,
         tree: &Tree,
-        write: Option<Access>,
+        write: Access,
         start: u64,
         length: u64,
         relation: Relation,
     ) {
-        let Some(write) = write else { return };
         let chosen = clauses.fresh();
         clauses.clause([off(chosen), on(tree[write.node].active)]);
         if relation == Relation::Concurrent {

@@ -11,6 +11,16 @@ pub enum Target {
     Reached(NodeId),
     /// A deadlock in which a thread stands after this node.
     Stuck(NodeId),
+    /// Two threads stand before these accesses.
+    Meeting(NodeId, NodeId),
+}
+
+impl Target {
+    /// The node that the question is about, or the first of them.
+    pub fn node(self) -> NodeId {
+        let (Target::Reached(node) | Target::Stuck(node) | Target::Meeting(node, _)) = self;
+        node
+    }
 }
 
 /// What is known of a question.
@@ -93,8 +103,7 @@ impl Questions {
             }
             let fails =
                 matches!(target, Target::Reached(node) if self.failures.contains(&branch(tree, node)));
-            let (Target::Reached(node) | Target::Stuck(node)) = target;
-            let key = (!fails, question.asked, tree.depth(node), target);
+            let key = (!fails, question.asked, tree.depth(target.node()), target);
             if best.is_none_or(|known| key < known) {
                 best = Some(key);
             }

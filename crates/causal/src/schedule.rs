@@ -9,8 +9,9 @@ use heisen_trace::symbolic::{ChosenInput, InputKey};
 use heisen_trace::{Op, Override, Plan, Policy};
 use std::collections::{BTreeMap, HashMap};
 
-/// The plan that takes the steps of a solution, in its order, and then goes on with a thread, if one is named.
-pub fn plan(encoding: &Encoding, model: &Model, goes_on: Option<ThreadRoot>) -> Plan {
+/// The plan that takes the steps of a solution, in its order, and then so many of each of these threads. The last one goes
+/// on.
+pub fn plan(encoding: &Encoding, model: &Model, goes_on: &[(ThreadRoot, u32)]) -> Plan {
     let tree = &encoding.tree;
     let is_active = |node: &NodeId| match tree[*node].key {
         // The main thread exists in every solution; created threads share the term of their creation.
@@ -25,10 +26,13 @@ pub fn plan(encoding: &Encoding, model: &Model, goes_on: Option<ThreadRoot>) -> 
     for node in active {
         schedule.take(encoding, model, node);
     }
-    if let Some(&thread) = goes_on.and_then(|thread| schedule.numbers.get(&thread))
-        && thread != schedule.running
-    {
-        schedule.overrides.push(Override::thread(schedule.step + 1, thread));
+    for (root, steps) in goes_on {
+        let Some(&thread) = schedule.numbers.get(root) else { continue };
+        if thread != schedule.running {
+            schedule.overrides.push(Override::thread(schedule.step + 1, thread));
+            schedule.running = thread;
+        }
+        schedule.step += steps;
     }
     let mut plan = Plan::new(Policy::Default);
     plan.overrides = schedule.overrides;

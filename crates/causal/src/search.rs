@@ -3,12 +3,14 @@
 use crate::encode::Encoding;
 use crate::exactness::{Exactness, Reason};
 use crate::insert::{Inserted, insert};
+use crate::meetings::{decides, ended_at, meetings, step_of};
 use crate::questions::{Questions, State, Target, branch_before};
 use crate::schedule;
 use crate::tree::{Key, NodeId, Outcome};
 use heisen_solver::{Formula, Limit};
 use heisen_trace::symbolic::SymbolicTrace;
 use heisen_trace::{End, Plan, Policy};
+use std::collections::BTreeSet;
 
 /// How to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +22,14 @@ pub struct Options {
     pub deadlocks: bool,
     /// Whether to choose inputs. If not, they keep the values that the program gives them.
     pub inputs: bool,
+    /// Whether to ask for two threads that are about to do conflicting accesses, so that a detector of data races sees
+    /// each such pair. Pairs of atomic accesses are asked for, too: traces do not tell them apart.
+    pub meetings: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: 4_000_000, deadlocks: true, inputs: true }
+        Options { steps: 4_000_000, deadlocks: true, inputs: true, meetings: false }
     }
 }
 
@@ -83,6 +88,8 @@ pub struct Causal {
     again: Option<Plan>,
     restarts: u32,
     counts: Counts,
+    /// The places of conflicting accesses that executions have done one right after the other.
+    met: BTreeSet<(u64, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +102,12 @@ struct Counts {
     diverged: u64,
 }
 
+fn encoding(options: &Options) -> Encoding {
+    let mut encoding = Encoding::new(options.inputs);
+    encoding.memory.conflicts = options.meetings.then(Vec::new);
+    encoding
+}
+
 /// How often the search begins anew because memory turned out to be shared.
 const MOST_RESTARTS: u32 = 64;
 
@@ -103,13 +116,14 @@ impl Causal {
     pub fn new(options: Options) -> Causal {
         Causal {
             options,
-            encoding: Encoding::new(options.inputs),
+            encoding: encoding(&options),
             questions: Questions::default(),
             exactness: Exactness::default(),
             out: Vec::new(),
             again: Some(Plan::new(Policy::Default)),
             restarts: 0,
             counts: Counts::default(),
+            met: BTreeSet::new(),
         }
     }
 
@@ -123,17 +137,26 @@ impl Causal {
             return None;
         }
         while let Some(target) = self.questions.next(&self.encoding.tree, &self.encoding.clauses) {
+            if self.have_met(target) {
+                self.questions.set(target, State::Shown);
+                continue;
+            }
             let limit = Limit { steps: Some(self.options.steps), stop: None };
             let formulas = self.formulas(target);
             self.counts.questions += 1;
             match self.encoding.clauses.ask(&formulas, &limit) {
                 Ok(model) => {
                     self.counts.satisfiable += 1;
+                    let tree = &self.encoding.tree;
                     let goes_on = match target {
-                        Target::Reached(node) => Some(self.encoding.tree[node].thread),
-                        Target::Stuck(_) => None,
+                        Target::Reached(node) => vec![(tree[node].thread, 0)],
+                        Target::Stuck(_) => vec![],
+                        Target::Meeting(a, b) => [a, b]
+                            .map(|node| step_of(tree, node))
+                            .map(|(at, steps)| (tree[at].thread, steps))
+                            .into(),
                     };
-                    let plan = schedule::plan(&self.encoding, &model, goes_on);
+                    let plan = schedule::plan(&self.encoding, &model, &goes_on);
                     self.questions.set(target, State::Out);
                     let siblings = self.siblings(target);
                     self.out.push(Out { plan: plan.clone(), target: Some(target), siblings });
@@ -161,14 +184,25 @@ impl Causal {
                 let stuck = deadlocks.at(node).into_iter();
                 stuck.chain([deadlocks.deadlock]).map(Formula::Holds).collect()
             }
+            Target::Meeting(a, b) => {
+                let stands = |node: NodeId| {
+                    let (step, _) = step_of(tree, node);
+                    let within =
+                        std::iter::successors(Some(node), |&node| tree[node].parent.filter(|_| node != step));
+                    let decided = within.filter_map(|node| decides(&self.encoding, node));
+                    let before = tree[step].parent.unwrap_or(step);
+                    let goes_on = tree.next_of(before).map(|child| Formula::Holds(tree[child].active).not());
+                    decided.chain(goes_on).chain([Formula::Holds(tree[before].active)]).collect::<Vec<_>>()
+                };
+                [stands(a), stands(b)].concat()
+            }
         }
     }
 
     /// How many siblings the target of a question has.
     fn siblings(&self, target: Target) -> usize {
-        let (Target::Reached(node) | Target::Stuck(node)) = target;
         let tree = &self.encoding.tree;
-        tree[node].parent.map_or(0, |parent| tree[parent].children.len())
+        tree[target.node()].parent.map_or(0, |parent| tree[parent].children.len())
     }
 
     /// Takes back a plan that is out, with the trace of its execution and how that ended.
@@ -184,7 +218,7 @@ impl Causal {
         }
         let new = self.learn(trace, end);
         if let Some(target) = target {
-            self.settle(target, siblings, new, end);
+            self.settle(target, siblings, new, (trace, end));
         }
     }
 
@@ -202,6 +236,14 @@ impl Causal {
         let mut new = new > 0;
         for &place in &stuck {
             new |= self.questions.show(Target::Stuck(place));
+        }
+        if let Some(conflicts) = &mut self.encoding.memory.conflicts {
+            for (a, b) in conflicts.drain(..) {
+                self.questions.add(Target::Meeting(a.min(b), a.max(b)));
+            }
+            for meeting in meetings(trace) {
+                new |= self.met.insert(meeting);
+            }
         }
         self.note_failure(trace, end);
         new
@@ -263,7 +305,7 @@ impl Causal {
     /// Earlier traces lack events of memory that was not known to be shared, so they count for nothing.
     fn restart(&mut self) {
         self.restarts += 1;
-        self.encoding = Encoding::new(self.options.inputs);
+        self.encoding = encoding(&self.options);
         self.questions = Questions::default();
         self.exactness = Exactness::default();
         for out in &mut self.out {
@@ -273,8 +315,8 @@ impl Causal {
     }
 
     /// Whether the execution has shown what its plan was made for.
-    fn settle(&mut self, target: Target, siblings: usize, new: bool, end: &End) {
-        let (Target::Reached(node) | Target::Stuck(node)) = target;
+    fn settle(&mut self, target: Target, siblings: usize, new: bool, (trace, end): (&SymbolicTrace, &End)) {
+        let node = target.node();
         let (pc, seen) = (self.encoding.tree[node].pc, self.encoding.tree[node].seen);
         match (&self.encoding.tree[node].key, target) {
             // There are always more values.
@@ -295,6 +337,13 @@ impl Causal {
                 return;
             }
             (_, Target::Stuck(_)) if self.questions.is_shown(target) => return,
+            (_, Target::Meeting(a, b))
+                if self.have_met(target)
+                    || ended_at(trace, [a, b].map(|node| self.encoding.tree[node].pc)) =>
+            {
+                self.questions.set(target, State::Shown);
+                return;
+            }
             _ => {}
         }
         if new {
@@ -305,6 +354,13 @@ impl Causal {
         self.counts.diverged += 1;
         self.exactness.add(Reason::Diverged { pc });
         self.questions.set(target, State::GivenUp);
+    }
+
+    /// Whether an execution has done the accesses of these places one right after the other.
+    fn have_met(&self, target: Target) -> bool {
+        let Target::Meeting(a, b) = target else { return false };
+        let places = [a, b].map(|node| self.encoding.tree[node].pc);
+        self.met.contains(&(places[0].min(places[1]), places[0].max(places[1])))
     }
 
     /// Remembers after which branch an execution failed.

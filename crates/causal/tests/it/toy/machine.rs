@@ -212,6 +212,51 @@ impl State {
         }
     }
 
+    /// What the next step of a thread accesses: address, size, and whether it writes.
+    fn next_access(&self, program: &Program, thread: usize) -> Option<(u64, u64, bool)> {
+        if self.threads[thread].standing != Standing::Before {
+            return None;
+        }
+        let (mut scratch, mut nobody) = (self.clone(), Recorder::new(false));
+        let access = match self.next(program, thread)? {
+            Do::Load(_, place, size) => (scratch.address(thread, 0, place, &mut nobody)?, *size, false),
+            Do::Store(place, size, value) => {
+                scratch.value(thread, 0, value, &mut nobody)?;
+                (scratch.address(thread, 0, place, &mut nobody)?, *size, true)
+            }
+            Do::Add(_, place, by) => {
+                scratch.value(thread, 0, by, &mut nobody)?;
+                (scratch.address(thread, 0, place, &mut nobody)?, 1, true)
+            }
+            Do::Cas(_, place, expected, new) => {
+                let expected = scratch.value(thread, 0, expected, &mut nobody)?;
+                scratch.value(thread, 0, new, &mut nobody)?;
+                let address = scratch.address(thread, 0, place, &mut nobody)?;
+                let old = self.memory.get(&address).copied().unwrap_or(0);
+                (address, 1, u64::from(old) == expected.number)
+            }
+            _ => return None,
+        };
+        Some((access.0, access.1.into(), access.2))
+    }
+
+    /// The places of threads that are about to do conflicting accesses.
+    pub fn meetings(&self, program: &Program) -> Vec<(u64, u64)> {
+        let all =
+            (0..self.threads.len()).map(|thread| (self.place(thread), self.next_access(program, thread)));
+        let all: Vec<(u64, (u64, u64, bool))> =
+            all.filter_map(|(place, access)| Some((place, access?))).collect();
+        let mut found = Vec::new();
+        for (number, &(place, a)) in all.iter().enumerate() {
+            for &(other, b) in &all[..number] {
+                if a.0 < b.0 + b.1 && b.0 < a.0 + a.1 && (a.2 || b.2) {
+                    found.push((place.min(other), place.max(other)));
+                }
+            }
+        }
+        found
+    }
+
     /// A thread that is enabled takes its step, and runs up to its next one.
     pub fn step(
         &mut self,
@@ -403,10 +448,6 @@ impl State {
             let at = self.threads[thread].pc;
             let mut to = at + 1;
             match next {
-                Do::Set(register, value) => {
-                    let Some(value) = self.value(thread, pc, value, recorder) else { return };
-                    self.threads[thread].registers[*register] = value;
-                }
                 Do::JumpUnless(condition, target) => {
                     let Some(holds) = self.test(thread, pc, condition, recorder) else { return };
                     to = if holds.number == 1 { to } else { *target };

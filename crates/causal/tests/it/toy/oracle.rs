@@ -11,6 +11,8 @@ pub struct Outcomes {
     pub failures: BTreeSet<Over>,
     /// The places at which threads stand in deadlocks.
     pub stuck: BTreeSet<u64>,
+    /// The places of threads that are about to do conflicting accesses, if asked for.
+    pub meetings: BTreeSet<(u64, u64)>,
 }
 
 /// Choices that were fixed, and how many more were asked for.
@@ -62,7 +64,7 @@ fn each_choice(mut act: impl FnMut(&mut Fixed)) {
 }
 
 /// What all executions show. `None` if there are more than `most` states.
-pub fn outcomes(program: &Program, most: usize) -> Option<Outcomes> {
+pub fn outcomes(program: &Program, most: usize, meetings: bool) -> Option<Outcomes> {
     let mut outcomes = Outcomes::default();
     let mut known: HashSet<State> = HashSet::new();
     let mut open: Vec<State> = Vec::new();
@@ -80,6 +82,9 @@ pub fn outcomes(program: &Program, most: usize) -> Option<Outcomes> {
         }
         if !known.insert(state.clone()) {
             continue;
+        }
+        if meetings {
+            outcomes.meetings.extend(state.meetings(program));
         }
         let enabled: Vec<usize> =
             (0..state.threads.len()).filter(|&thread| state.is_enabled(program, thread)).collect();

@@ -27,7 +27,6 @@ pub enum Place {
 /// An instruction. Those marked as visible are steps.
 #[derive(Clone, Debug)]
 pub enum Do {
-    Set(usize, Expr),
     /// Visible. Of two bytes, the register gets the sum.
     Load(usize, Place, u8),
     /// Visible. Of two bytes, both become the value.

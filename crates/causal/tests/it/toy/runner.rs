@@ -13,6 +13,8 @@ pub struct Run {
     pub over: Option<Over>,
     /// The places at which threads stand in a deadlock.
     pub stuck: Vec<u64>,
+    /// The places of threads that were about to do conflicting accesses.
+    pub meetings: Vec<(u64, u64)>,
 }
 
 /// The decisions of a plan.
@@ -68,8 +70,10 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
     let mut state = State::new(program, &mut recorder, &mut planned);
     let mut running = 0;
     let mut deadlock = false;
+    let mut meetings = Vec::new();
     while state.over.is_none() {
         let count = state.threads.len();
+        meetings.extend(state.meetings(program));
         // Waits that would have to time out come last.
         let late = |&thread: &usize| state.threads[thread].standing == Standing::Waiting;
         let enabled: Vec<usize> =
@@ -112,5 +116,5 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         stuck.clear();
     }
     assert_eq!(recorder.trace.wrong_events(), [], "wrong expressions");
-    Run { trace: recorder.trace, end, over: state.over, stuck }
+    Run { trace: recorder.trace, end, over: state.over, stuck, meetings }
 }
