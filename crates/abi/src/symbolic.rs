@@ -1,9 +1,9 @@
 //! The callbacks of symbolic builds: what instrumented code says of its expressions.
 //!
 //! Each integer, pointer and floating-point value of a symbolic build has an *id* beside it, 0 while the value does not
-//! depend on an unknown. Callbacks take ids and values, and return the id of a result. The stub passes on
-//! those of operations, branches and pins only if an id is not 0. Code calls the others only where memory may hold
-//! expressions ([`Frame::live`]).
+//! depend on an unknown. Callbacks take ids and values, and return the id of a result. The stub calls
+//! those of operations, branches and pins only if an id is not 0, and the others only where memory may hold expressions
+//! ([`Frame::live`]).
 //!
 //! An operation is a word: its number ([`operation`]), the bits of its operands and the bits of its result. Values have at
 //! most 64 bits, extended by zeros.
@@ -51,6 +51,8 @@ pub struct Frame {
     pub arguments: [u32; ARGUMENTS],
     /// The ids of the parts of the result.
     pub results: [u32; RESULTS],
+    /// The place in the program from which the callbacks that run now come: a return address.
+    pub place: u64,
 }
 
 /// The runtime's functions, exported as `heisen_symbolic_table`.
@@ -179,25 +181,89 @@ macro_rules! symbolic_callbacks {
     };
 }
 
-/// Calls the macro that it is given with the list of the stub's own functions, in the form of
-/// [`symbolic_callbacks`](crate::symbolic_callbacks). They consist of callbacks, and keep instrumented code short.
+/// The steps of instrumented code. A list of steps is a *program*, a constant of the module. Where there may be expressions,
+/// code calls `heisen_sym_run(program, area, a, b, c, d)` of the stub, which takes the steps one after the other, by
+/// callbacks. That keeps code small. The function keeps all general registers but `r11` (LLVM's `preserve_mostcc`). The format belongs to the name of the function: another format has another name.
 ///
-/// | function | what it does |
+/// A program consists of words of 4 bytes. A step is a word with its number, and then as many words as are listed here:
+///
+/// | operand | words |
 /// | --- | --- |
-/// | `compose` | a [`Composition`]: up to three operands, their ids first |
-/// | `index` | adds an index times a factor to an address: id of the address, of the index, their values, the factor, the bits of the index, which is signed |
-/// | `concretise` | pins what lies in memory: address, bytes, reason |
-/// | `clear` | sets variables of the caller to 0: address, number of words of 4 bytes |
-#[macro_export]
-macro_rules! symbolic_helpers {
-    ($with:ident) => {
-        $with! {
-            heisen_sym_compose(word: u32, a: u32, b: u32, c: u32, va: u64, vb: u64, vc: u64) -> u32;
-            heisen_sym_index(address: u32, index: u32, va: u64, vi: u64, factor: u64, bits: u32) -> u32;
-            heisen_sym_concretise(address: u64, bytes: u64, reason: u32) -> ();
-            heisen_sym_clear(address: u64, words: u64) -> ();
-        }
-    };
+/// | id | the index of a variable of the area plus 1, or 0 for none |
+/// | value | a word with a tag in the two highest bits, see [`program::VALUE`] |
+/// | number | itself |
+///
+/// The area are the variables of the running function: values that are not among the four arguments, of 8 bytes each, and
+/// then ids of 4 bytes. Indices count 4 bytes.
+pub mod program {
+    /// The name of the function that runs programs.
+    pub const RUN: &str = "heisen_sym_run";
+    /// How many values are arguments of that function.
+    pub const ARGUMENTS: u32 = 4;
+
+    /// The tag of a value: its number. The first ones are arguments, the others lie in the area.
+    pub const VALUE: u32 = 0;
+    /// The tag of a constant: the other 30 bits.
+    pub const SMALL: u32 = 1 << 30;
+    /// The tag of a constant in the next two words, the lower half first.
+    pub const LARGE: u32 = 2 << 30;
+    /// The tag of the address that the last `INDEX` has computed.
+    pub const SUM: u32 = 3 << 30;
+    /// The bits of the tag.
+    pub const TAG: u32 = 3 << 30;
+
+    /// The program ends.
+    pub const END: u32 = 0;
+    /// `word`, id and value; out.
+    pub const UNARY: u32 = 1;
+    /// `word`, two ids, two values; out.
+    pub const BINARY: u32 = 2;
+    /// `word`, three ids, three values, the condition first; out.
+    pub const SELECT: u32 = 3;
+    /// The value of the condition, two ids; out.
+    pub const CHOOSE: u32 = 4;
+    /// `word` of a [`Composition`](super::Composition), three ids, three values; out.
+    pub const COMPOSE: u32 = 5;
+    /// Ids of an address and of an index, their values, a factor (a value), the bits of the index, which is signed; out.
+    pub const INDEX: u32 = 6;
+    /// Id and value of the start of an address, the value of its end; out.
+    pub const REST: u32 = 7;
+    /// The size, id and value of the address, the value; out.
+    pub const LOAD: u32 = 8;
+    /// The size, id and value of the address, id and value.
+    pub const STORE: u32 = 9;
+    /// How, the size, id and value of the address, id and value of the operand, the old value; out.
+    pub const UPDATE: u32 = 10;
+    /// The size, id and value of the address, of what was expected, of what was to be stored; the old value; out.
+    pub const COMPARE: u32 = 11;
+    /// Three ids and three values: to, from, bytes.
+    pub const COPY: u32 = 12;
+    /// Three ids and three values: to, bytes, byte.
+    pub const FILL: u32 = 13;
+    /// The address (a value), the bytes, the reason.
+    pub const CONCRETISE: u32 = 14;
+    /// Id and value.
+    pub const BRANCH: u32 = 15;
+    /// Id and value, the reason.
+    pub const PIN: u32 = 16;
+    /// Two ids: from, to.
+    pub const MOVE: u32 = 17;
+    /// The address of the function (a value), how many arguments; for each its number and id.
+    pub const ENTER: u32 = 18;
+    /// The number of the first argument for it, the address of the function, its own (values), its bytes: a structure
+    /// passed by value. Comes before `ENTER`.
+    pub const TAKE_STRUCTURE: u32 = 19;
+    /// The address of the function (a value), how many arguments; for each its number and id.
+    pub const PASS: u32 = 20;
+    /// The number of the first argument for it, its address (a value): a structure passed by value.
+    pub const PASS_STRUCTURE: u32 = 21;
+    /// The address of the function (a value), how many results, how many arguments to pin; for each result its number and
+    /// id; for each argument id and value.
+    pub const RESULTS: u32 = 22;
+    /// The address of the function (a value), how many results; for each its id.
+    pub const RETURN: u32 = 23;
+    /// No function is the one that returned last.
+    pub const FORGET: u32 = 24;
 }
 
 macro_rules! names {

@@ -27,6 +27,8 @@ pub struct Encoding {
     pub deadlocks: Deadlocks,
     /// By the node of a pin: that its value is the outcome.
     pub pinned: HashMap<NodeId, Formula>,
+    /// Whether the values of inputs are open.
+    pub chooses_inputs: bool,
 }
 
 /// Whether the constraints say all of what an operation does.
@@ -66,12 +68,13 @@ pub const fn may_block(op: Op) -> bool {
 
 impl Encoding {
     /// The tree with the beginning of the main thread only.
-    pub fn new() -> Encoding {
+    pub fn new(chooses_inputs: bool) -> Encoding {
         let mut clauses = Clauses::new();
         let (tree, memory, mutexes, conditions, joins) = Default::default();
         let deadlocks = Deadlocks::new(&mut clauses);
         let pinned = HashMap::new();
-        let mut encoding = Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, pinned };
+        let mut encoding =
+            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, pinned, chooses_inputs };
         let (event, active) = (encoding.clauses.solver.event(), encoding.clauses.truth());
         encoding.begin(None, event, active);
         encoding
@@ -83,6 +86,16 @@ impl Encoding {
             self.tree.add(NewNode { parent, pc: 0, key, outcome, steps: 0, event, active, unknown: None });
         self.deadlocks.thread(&mut self.clauses, &self.tree, root);
         root
+    }
+
+    /// The input that a node reads has this value in every execution.
+    pub fn keep_input(&mut self, node: NodeId, value: u64) {
+        let Some(unknown) = self.tree[node].unknown else { return };
+        let terms = &mut self.clauses.solver.terms;
+        let width = terms.width(unknown);
+        let constant = terms.constant(width, value.into());
+        let same = terms.apply(ValueOp::Eq, &[unknown, constant]);
+        self.clauses.clause([on(same)]);
     }
 
     /// The thread that a node creates.

@@ -42,7 +42,7 @@ pub fn insert(
         finished: HashSet::new(),
         known: HashSet::new(),
         pending: BTreeMap::new(),
-        written: HashSet::new(),
+        written: HashMap::new(),
         values: HashMap::new(),
         inserted: Inserted::default(),
     };
@@ -77,8 +77,8 @@ struct Insertion<'i, 't> {
     known: HashSet<u16>,
     /// What threads were about to do at the end: place in the code, operation and object.
     pending: BTreeMap<u16, (u64, Op, u64)>,
-    /// The bytes that were written.
-    written: HashSet<u64>,
+    /// The bytes that were written, as the last write left them.
+    written: HashMap<u64, u8>,
     /// The values of unknowns.
     values: HashMap<Term, u128>,
     inserted: Inserted,
@@ -125,15 +125,20 @@ impl Insertion<'_, '_> {
         }
         match event.kind {
             EventKind::Read { address, size, value, .. } => {
-                for offset in 0..u64::from(size) {
-                    if !self.written.contains(&(address + offset)) {
-                        let byte = (value >> (8 * offset)) as u8;
-                        self.encoding.memory.learn(&mut self.encoding.clauses, address + offset, byte);
+                for (at, byte) in (address..).zip(value.to_le_bytes()).take(size.into()) {
+                    match self.written.get(&at) {
+                        Some(written) if *written == byte => {}
+                        // No event says who wrote that.
+                        Some(_) => self.exactness.add(Reason::Overwritten),
+                        None => self.encoding.memory.learn(&mut self.encoding.clauses, at, byte),
                     }
                 }
             }
-            EventKind::Write { address, size, .. } => {
-                self.written.extend((0..u64::from(size)).map(|offset| address + offset));
+            EventKind::Write { address, size, value, .. } => {
+                self.written.extend((address..).zip(value.to_le_bytes()).take(size.into()));
+            }
+            EventKind::Input { value, .. } if !self.encoding.chooses_inputs => {
+                self.encoding.keep_input(place, value);
             }
             EventKind::Sync { op: Op::Create, object, ok: true } => {
                 let root = self.encoding.thread_of(place);

@@ -23,11 +23,13 @@ pub struct Options {
     /// Whether to ask for two threads that are about to do conflicting accesses, so that a detector of data races sees
     /// each such pair. Pairs of atomic accesses are asked for, too: traces do not tell them apart.
     pub meetings: bool,
+    /// Whether to choose inputs. If not, they keep the values that the program gives them.
+    pub inputs: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: 4_000_000, deadlocks: true, meetings: false }
+        Options { steps: 4_000_000, deadlocks: true, meetings: false, inputs: true }
     }
 }
 
@@ -101,7 +103,7 @@ struct Counts {
 }
 
 fn encoding(options: &Options) -> Encoding {
-    let mut encoding = Encoding::new();
+    let mut encoding = Encoding::new(options.inputs);
     encoding.memory.conflicts = options.meetings.then(Vec::new);
     encoding
 }

@@ -126,12 +126,12 @@ functions! {
     fn LLVMBuildPtrToInt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
     fn LLVMBuildRetVoid(*mut RawBuilder) -> *mut RawValue;
     fn LLVMBuildSExt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
-    fn LLVMBuildSelect(*mut RawBuilder, *mut RawValue, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
     fn LLVMBuildShl(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
     fn LLVMBuildStore(*mut RawBuilder, *mut RawValue, *mut RawValue) -> *mut RawValue;
     fn LLVMBuildSub(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
     fn LLVMBuildTrunc(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
     fn LLVMBuildZExt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMConstArray2(*mut RawType, *const *mut RawValue, u64) -> *mut RawValue;
     fn LLVMConstInt(*mut RawType, u64, c_int) -> *mut RawValue;
     fn LLVMConstIntGetZExtValue(*mut RawValue) -> u64;
     fn LLVMConstNull(*mut RawType) -> *mut RawValue;
@@ -179,6 +179,7 @@ functions! {
     fn LLVMGetIncomingBlock(*mut RawValue, c_uint) -> *mut RawBlock;
     fn LLVMGetIncomingValue(*mut RawValue, c_uint) -> *mut RawValue;
     fn LLVMGetIndices(*mut RawValue) -> *const c_uint;
+    fn LLVMGetInlineAsm(*mut RawType, *const c_char, usize, *const c_char, usize, c_int, c_int, c_uint, c_int) -> *mut RawValue;
     fn LLVMGetInstructionOpcode(*mut RawValue) -> c_uint;
     fn LLVMGetInstructionParent(*mut RawValue) -> *mut RawBlock;
     fn LLVMGetIntTypeWidth(*mut RawType) -> c_uint;
@@ -199,6 +200,7 @@ functions! {
     fn LLVMGetNumSuccessors(*mut RawValue) -> c_uint;
     fn LLVMGetOperand(*mut RawValue, c_uint) -> *mut RawValue;
     fn LLVMGetParam(*mut RawValue, c_uint) -> *mut RawValue;
+    fn LLVMGetPoison(*mut RawType) -> *mut RawValue;
     fn LLVMGetPreviousInstruction(*mut RawValue) -> *mut RawValue;
     fn LLVMGetReturnType(*mut RawType) -> *mut RawType;
     fn LLVMGetSuccessor(*mut RawValue, c_uint) -> *mut RawBlock;
@@ -247,13 +249,18 @@ functions! {
     fn LLVMRemoveEnumAttributeAtIndex(*mut RawValue, c_uint, c_uint);
     fn LLVMRunPasses(*mut RawModule, *const c_char, *mut RawMachine, *mut RawOptions) -> *mut RawError;
     fn LLVMSetAlignment(*mut RawValue, c_uint);
+    fn LLVMSetGlobalConstant(*mut RawValue, c_int);
+    fn LLVMSetInitializer(*mut RawValue, *mut RawValue);
+    fn LLVMSetInstructionCallConv(*mut RawValue, c_uint);
     fn LLVMSetLinkage(*mut RawValue, c_uint);
     fn LLVMSetMetadata(*mut RawValue, c_uint, *mut RawValue);
+    fn LLVMSetUnnamedAddress(*mut RawValue, c_uint);
     fn LLVMSetVisibility(*mut RawValue, c_uint);
     fn LLVMSetVolatile(*mut RawValue, c_int);
     fn LLVMStoreSizeOfType(*mut RawData, *mut RawType) -> u64;
     fn LLVMStructGetTypeAtIndex(*mut RawType, c_uint) -> *mut RawType;
     fn LLVMTargetMachineEmitToFile(*mut RawMachine, *mut RawModule, *const c_char, c_uint, *mut *mut c_char) -> c_int;
+    fn LLVMStructTypeInContext(*mut RawContext, *const *mut RawType, c_uint, c_int) -> *mut RawType;
     fn LLVMTypeOf(*mut RawValue) -> *mut RawType;
     fn LLVMValueAsMetadata(*mut RawValue) -> *mut RawMetadata;
     fn LLVMVerifyModule(*mut RawModule, c_uint, *mut *mut c_char) -> c_int;

@@ -13,9 +13,10 @@
 #![no_std]
 
 mod atomic;
+mod compose;
 mod forward;
-mod helpers;
 mod plain;
+mod steps;
 mod symbolic;
 mod table;
 mod wide;

@@ -1,10 +1,8 @@
-//! What symbolic builds call: the callbacks of `heisen_abi::symbolic`, as jumps through a table of their own, and the
-//! pointer to the frame.
-//!
-//! A jump for an operation, a branch or a pin first looks whether an id is other than 0, so that code need not.
+//! What symbolic builds need: the pointer to the frame, and the table of the runtime's callbacks.
 
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use heisen_abi::symbolic::{ARGUMENTS, COUNT, Frame, RESULTS, Table, VERSION};
 use heisen_abi::symbolic_callbacks;
@@ -22,67 +20,95 @@ static UNUSED: Unused = Unused(UnsafeCell::new(Frame {
     returner: 0,
     arguments: [0; ARGUMENTS],
     results: [0; RESULTS],
+    place: 0,
 }));
 
 /// `heisen_sym_frame`.
 static FRAME: AtomicPtr<Frame> = AtomicPtr::new(UNUSED.0.get());
 
+// `heisen_sym_run` stores the place of its caller in the frame. It is called only if the frame is the runtime's. It keeps all
+// general registers, so that its calls, which are rarely reached, do not disturb the code before and after them.
+global_asm!(
+    ".weak heisen_sym_frame",
+    ".hidden heisen_sym_frame",
+    ".set heisen_sym_frame, {frame}",
+    ".pushsection .text.heisen_stub_symbolic, \"ax\", @progbits",
+    ".p2align 4",
+    ".weak heisen_sym_run",
+    ".hidden heisen_sym_run",
+    ".type heisen_sym_run, @function",
+    "heisen_sym_run:",
+    ".cfi_startproc",
+    "push %rax",
+    "push %rcx",
+    "push %rdx",
+    "push %rsi",
+    "push %rdi",
+    "push %r8",
+    "push %r9",
+    "push %r10",
+    "sub $8, %rsp",
+    ".cfi_def_cfa_offset 80",
+    "mov 72(%rsp), %rax",
+    "mov {frame}(%rip), %r10",
+    "mov %rax, {place}(%r10)",
+    "call {run}",
+    "add $8, %rsp",
+    "pop %r10",
+    "pop %r9",
+    "pop %r8",
+    "pop %rdi",
+    "pop %rsi",
+    "pop %rdx",
+    "pop %rcx",
+    "pop %rax",
+    ".cfi_def_cfa_offset 8",
+    "ret",
+    ".cfi_endproc",
+    ".popsection",
+    frame = sym FRAME,
+    place = const offset_of!(Frame, place),
+    run = sym crate::steps::run,
+    options(att_syntax)
+);
+
+/// The frame.
+pub fn frame() -> *mut Frame {
+    FRAME.load(Relaxed)
+}
+
 extern "C" fn nothing() -> usize {
     0
 }
 
-macro_rules! answers {
+macro_rules! callbacks {
     ($($name:ident($($argument:ident: $ty:ty),*) -> $result:ty;)*) => {
-        [$({
-            const _: &str = stringify!($name);
-            AtomicPtr::new(nothing as *mut ())
-        }),*]
+        /// The places of the callbacks in the table.
+        #[allow(non_camel_case_types)]
+        enum Place {
+            $($name),*
+        }
+
+        /// The runtime's functions.
+        static TABLE: [AtomicPtr<()>; COUNT] =
+            [$({
+                let _ = Place::$name;
+                AtomicPtr::new(nothing as *mut ())
+            }),*];
+
+        $(
+            /// Calls the runtime's function of this name.
+            pub fn $name($($argument: $ty),*) -> $result {
+                let function = TABLE[Place::$name as usize].load(Relaxed);
+                // SAFETY: the entry is a function with the signature of the list. Without a runtime it is `nothing`, which
+                // takes anything, and whose result is 0 as any integer.
+                unsafe { core::mem::transmute::<*mut (), extern "C" fn($($ty),*) -> $result>(function)($($argument),*) }
+            }
+        )*
     };
 }
 
-/// The functions to which the callbacks jump, in the order of the list.
-static TABLE: [AtomicPtr<()>; COUNT] = symbolic_callbacks!(answers);
-
-/// What stands before the jump. `5f` is the jump; without one the function returns 0.
-#[rustfmt::skip]
-macro_rules! check {
-    (heisen_sym_unary) => { "test %esi, %esi\njne 5f\nxor %eax, %eax\nret" };
-    (heisen_sym_binary) => { "mov %esi, %eax\nor %edx, %eax\njne 5f\nret" };
-    (heisen_sym_select) => { "test %esi, %esi\njne 5f\nmov %r8d, %eax\ntest %edx, %edx\ncmovne %ecx, %eax\nret" };
-    (heisen_sym_branch) => { "test %edi, %edi\njne 5f\nret" };
-    (heisen_sym_pin) => { "test %edi, %edi\njne 5f\nret" };
-    ($other:ident) => { "" };
-}
-
-macro_rules! jumps {
-    ($($name:ident($($argument:ident: $ty:ty),*) -> $result:ty;)*) => {
-        global_asm!(
-            ".pushsection .text.heisen_stub_symbolic, \"ax\", @progbits",
-            ".p2align 4",
-            ".cfi_startproc",
-            ".set heisen_stub_symbolic_at, 0",
-            $(
-                concat!(".weak ", stringify!($name)),
-                concat!(".hidden ", stringify!($name)),
-                concat!(".type ", stringify!($name), ", @function"),
-                concat!(stringify!($name), ":"),
-                check!($name),
-                "5: jmp *{table} + heisen_stub_symbolic_at(%rip)",
-                ".set heisen_stub_symbolic_at, heisen_stub_symbolic_at + 8",
-            )*
-            ".cfi_endproc",
-            ".popsection",
-            ".weak heisen_sym_frame",
-            ".hidden heisen_sym_frame",
-            ".set heisen_sym_frame, {frame}",
-            table = sym TABLE,
-            frame = sym FRAME,
-            options(att_syntax)
-        );
-    };
-}
-
-symbolic_callbacks!(jumps);
+symbolic_callbacks!(callbacks);
 
 /// Fills the table and the pointer with the runtime's, if the runtime is loaded and has the same list of callbacks.
 pub fn take() {

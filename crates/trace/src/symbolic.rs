@@ -9,6 +9,7 @@
 
 use crate::Op;
 use crate::hash::{EMPTY, thread_key};
+use crate::schedule::InputLine;
 use crate::value_op::{ValueOp, mask};
 use serde::{Deserialize, Serialize};
 
@@ -276,6 +277,31 @@ impl SymbolicTrace {
         let is_input = |event: &SymbolicEvent| matches!(event.kind, EventKind::Input { .. });
         let before = self.events[..event].iter().filter(|other| other.thread == of.thread && is_input(other));
         is_input(of).then(|| InputKey { thread: self.thread_key(of.thread), number: before.count() as u64 })
+    }
+
+    /// The creation path of a thread, by its number.
+    fn path(&self, thread: u16) -> String {
+        match self.threads.get(usize::from(thread)) {
+            Some(Some((parent, child))) if *parent < thread => format!("{}.{child}", self.path(*parent)),
+            _ => "0".to_owned(),
+        }
+    }
+
+    /// The inputs that the program has asked for, as a schedule file lists them.
+    pub fn inputs(&self) -> Vec<InputLine> {
+        let line = |index: usize| {
+            let event = &self.events[index];
+            let EventKind::Input { name, width, value, .. } = &event.kind else { return None };
+            let number = self.input_key(index)?.number;
+            let path = self.path(event.thread);
+            Some(InputLine { path, number, width: *width, value: *value, name: name.clone() })
+        };
+        (0..self.events.len()).filter_map(line).collect()
+    }
+
+    /// Whether the program has asked for an input.
+    pub fn reads_inputs(&self) -> bool {
+        self.events.iter().any(|event| matches!(event.kind, EventKind::Input { .. }))
     }
 
     /// The bits of a node.

@@ -8,7 +8,7 @@ use crate::process::access_points::Points;
 use crate::process::deadline::Deadline;
 use crate::process::scope_ranges::Scope;
 use crate::process::spin_watch::Loops;
-use heisen_trace::symbolic::ChosenInput;
+use heisen_trace::schedule::InputLine;
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
 use heisen_wire::system::System;
@@ -39,6 +39,9 @@ impl Carrier {
         }
     }
 }
+
+/// The variable by which a user asks for backtraces.
+pub(super) const BACKTRACE: &str = "RUST_BACKTRACE";
 
 /// How executions run. Only some of the fields are limits.
 #[derive(Clone, Debug)]
@@ -89,9 +92,17 @@ pub struct RunConfig {
     pub symbolic: Option<Symbolic>,
     /// Recorded input, which the executions receive instead of input from outside.
     pub input: Option<Arc<[u8]>>,
+    /// Whether a program in Rust prints the backtraces of its panics if `RUST_BACKTRACE` asks for them.
+    pub backtraces: bool,
 }
 
 impl RunConfig {
+    /// The same without backtraces, if the environment asks for them. A backtrace takes longer than most executions.
+    pub fn without_backtraces(&self) -> Option<RunConfig> {
+        let wanted = std::env::var_os(BACKTRACE).is_some_and(|value| value != "0");
+        (self.backtraces && wanted).then(|| RunConfig { backtraces: false, ..self.clone() })
+    }
+
     /// Why no execution may begin and running ones must end: the user wants to stop, or the time is over.
     pub fn over(&self) -> Option<Error> {
         if self.stop.load(Relaxed) {
@@ -128,6 +139,7 @@ impl Default for RunConfig {
             listens: false,
             symbolic: None,
             input: None,
+            backtraces: true,
         }
     }
 }
@@ -137,8 +149,8 @@ impl Default for RunConfig {
 pub struct Symbolic {
     /// The most bytes of a trace.
     pub memory: u64,
-    /// Inputs that are chosen for schedules; plans choose their own.
-    pub inputs: Arc<[ChosenInput]>,
+    /// The inputs of executions whose plan chooses none.
+    pub inputs: Arc<[InputLine]>,
     /// The numbers of granules that were found to be shared. All holders of this value share them.
     pub shared: Arc<Mutex<BTreeSet<u64>>>,
 }

@@ -81,11 +81,11 @@ impl Job<'_> {
         }
     }
 
-    /// The inputs that it chooses; `None` for a schedule, which leaves them to the settings.
-    pub(crate) fn inputs(&self) -> Option<&[ChosenInput]> {
+    /// The inputs that it chooses; a schedule leaves them to the settings.
+    pub(crate) fn inputs(&self) -> &[ChosenInput] {
         match self {
-            Job::Plan(plan) => Some(&plan.inputs),
-            Job::Schedule(_) => None,
+            Job::Plan(plan) => &plan.inputs,
+            Job::Schedule(_) => &[],
         }
     }
 

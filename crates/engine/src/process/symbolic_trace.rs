@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::platform::sys::Mapping;
 use crate::process::run_config::Symbolic;
+use heisen_trace::schedule::InputLine;
 use heisen_trace::symbolic::{
     ChosenInput, EventKind, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
 };
@@ -24,8 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct TraceMemory {
     mapping: Mapping<Header>,
-    /// Inputs of schedules.
-    inputs: Arc<[ChosenInput]>,
+    /// The inputs of executions whose plan chooses none.
+    inputs: Vec<ChosenInput>,
     shared: Arc<Mutex<BTreeSet<u64>>>,
     /// Shared memory as it is in the parked program, by granule; `None` where there is none.
     initial: Mutex<BTreeMap<u64, Option<[u8; GRANULE as usize]>>>,
@@ -42,7 +43,7 @@ impl TraceMemory {
         })?;
         Ok(TraceMemory {
             mapping,
-            inputs: config.inputs.clone(),
+            inputs: config.inputs.iter().filter_map(InputLine::chosen).collect(),
             shared: config.shared.clone(),
             initial: Mutex::default(),
         })
@@ -54,10 +55,10 @@ impl TraceMemory {
         command.env(ENV_FD, fd.to_string());
     }
 
-    /// Prepares it for an execution with these inputs; `None` for those of schedules.
-    pub(crate) fn prepare(&self, inputs: Option<&[ChosenInput]>) {
+    /// Prepares it for an execution whose plan chooses these inputs.
+    pub(crate) fn prepare(&self, inputs: &[ChosenInput]) {
         let header = self.mapping.header();
-        let inputs = inputs.unwrap_or(&self.inputs);
+        let inputs = if inputs.is_empty() { &self.inputs } else { inputs };
         for (out, input) in header.chosen.iter().zip(inputs) {
             out.thread.store(input.key.thread, Relaxed);
             out.number.store(input.key.number, Relaxed);
@@ -383,4 +384,153 @@ fn read_counts(events: &Events) -> Vec<(u64, u64)> {
         }
     }
     first.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heisen_trace::hash::scatter;
+    use heisen_wire::symbolic::pack;
+
+    const ROOM: u64 = 100;
+
+    /// A mapping with these nodes and events. It is large, so it does not lie on the stack.
+    fn mapping(nodes: &[[u64; 4]], events: &[[u64; 5]]) -> Mapping<Header> {
+        let mapping = Mapping::for_trace(ROOM, ROOM).expect("memory");
+        let (of_nodes, of_events) = split(mapping.header(), mapping.words());
+        of_nodes.iter().zip(nodes.as_flattened()).for_each(|(to, from)| to.store(*from, Relaxed));
+        of_events.iter().zip(events.as_flattened()).for_each(|(to, from)| to.store(*from, Relaxed));
+        mapping.header().nodes.store(nodes.len() as u64, Relaxed);
+        mapping.header().events.store(events.len() as u64, Relaxed);
+        mapping
+    }
+
+    fn read_all(mapping: &Mapping<Header>) -> SymbolicTrace {
+        read(mapping.header(), mapping.words(), Vec::new())
+    }
+
+    fn unknown(bits: u32, event: u64) -> [u64; 4] {
+        [heisen_abi::symbolic::operation(0, 0, bits).into(), event, 0, 0]
+    }
+
+    fn event(step: u32, kind: u8, op: Op, address: u64, value: u64, id: u64, size: u64) -> [u64; 5] {
+        [pack(step, 0, kind, op as u8), address, value, id | size << 32, 7]
+    }
+
+    fn binary(op: ValueOp, a: u64, b: u64, constant: u64) -> [u64; 4] {
+        [u64::from(heisen_abi::symbolic::operation(op as u8, 32, 32)) | a << 32, b, constant, 0]
+    }
+
+    #[test]
+    fn reads_what_the_layout_says() {
+        let nodes = [unknown(32, 0), binary(ValueOp::Sub, 0, 1, 9)];
+        let events = [
+            event(1, kind::READ, Op::MemRead, 0x1000, 5, 1, 4),
+            event(2, kind::WRITE, Op::MemWrite, 0x1000, 4, 2, 4),
+        ];
+        let trace = read_all(&mapping(&nodes, &events));
+        assert!(trace.losses.is_exact());
+        let operands = vec![Operand::Constant(9), Operand::Node(NodeId(0))];
+        let sub = Node::Apply { op: ValueOp::Sub, from: 32, width: 32, operands };
+        assert_eq!(trace.nodes, [Node::Read { event: 0, width: 32 }, sub]);
+        assert_eq!((trace.events.len(), trace.wrong_events()), (2, vec![]));
+        assert_eq!((trace.events[1].step, trace.events[1].pc), (2, 7));
+    }
+
+    #[test]
+    fn what_threads_were_about_to_do_is_removed_if_they_went_on() {
+        let nodes = [unknown(32, 1)];
+        let events = [
+            event(1, kind::PENDING, Op::Lock, 0x1000, 0, 0, 1),
+            event(2, kind::READ, Op::MemRead, 0x1000, 5, 1, 4),
+            event(3, kind::PENDING, Op::Lock, 0x1000, 0, 0, 1),
+        ];
+        let trace = read_all(&mapping(&nodes, &events));
+        assert_eq!(trace.nodes, [Node::Read { event: 0, width: 32 }]);
+        assert_eq!(trace.events.iter().map(|event| event.step).collect::<Vec<_>>(), [2, 3]);
+        assert!(trace.losses.is_exact());
+    }
+
+    #[test]
+    fn a_trace_ends_where_it_makes_no_sense() {
+        let read = event(1, kind::READ, Op::MemRead, 0x1000, 5, 1, 4);
+        let short = event(1, kind::READ, Op::MemRead, 0x1000, 5, 1, 2);
+        let damaged = [
+            // An operand that does not come before, has other bits, or an operation that does not exist.
+            (vec![unknown(32, 0), binary(ValueOp::Sub, 2, 0, 9)], vec![read], 1, 1),
+            (vec![unknown(16, 0), binary(ValueOp::Sub, 1, 0, 9)], vec![short], 1, 1),
+            (vec![unknown(32, 0), [200 | 32 << 8 | 32 << 16, 0, 0, 0]], vec![read], 1, 1),
+            // An unknown whose event is another, or is missing.
+            (vec![unknown(32, 0)], vec![event(1, kind::WRITE, Op::MemWrite, 1, 1, 1, 4)], 0, 0),
+            (vec![unknown(32, 9)], vec![read], 0, 0),
+            (vec![unknown(32, 0)], vec![event(1, kind::READ, Op::MemRead, 1, 1, 1, 9)], 0, 0),
+            // A branch on 32 bits, and a kind that does not exist.
+            (vec![unknown(32, 0)], vec![read, event(1, kind::BRANCH, Op::MemRead, 0, 1, 1, 0)], 1, 1),
+            (vec![unknown(32, 0)], vec![read, event(1, 99, Op::MemRead, 0, 1, 1, 0)], 1, 1),
+        ];
+        for (number, (nodes, events, nodes_left, events_left)) in damaged.into_iter().enumerate() {
+            let trace = read_all(&mapping(&nodes, &events));
+            assert_eq!((trace.nodes.len(), trace.events.len()), (nodes_left, events_left), "case {number}");
+            assert!(trace.losses.full, "case {number}");
+        }
+    }
+
+    #[test]
+    fn counts_that_are_too_large_end_a_trace() {
+        let mapping = mapping(&[], &[]);
+        let header = mapping.header();
+        for count in
+            [&header.nodes, &header.events, &header.nodes_room, &header.threads, &header.shared_count]
+        {
+            count.store(u64::MAX, Relaxed);
+            let trace = read_all(&mapping);
+            assert!(trace.losses.full);
+            assert!(trace.threads.len() <= MAX_THREADS && shared(header).count() <= MAX_SHARED);
+        }
+    }
+
+    #[test]
+    fn any_content_is_read() {
+        /// Words that are likely to make sense in part.
+        fn word(state: &mut u64) -> u64 {
+            *state = scatter(*state + 1);
+            let field = |from: u32, below: u64| (*state >> from) % below;
+            match *state % 8 {
+                0 => *state >> 8,
+                1 => u64::MAX,
+                2 | 3 => [(8, 40, 0), (20, 70, 8), (30, 70, 16), (40, 9, 32)]
+                    .into_iter()
+                    .fold(0, |word, (from, below, to)| word | (field(from, below) << to)),
+                4 | 5 => pack(1, 0, field(8, 10) as u8, field(20, 80) as u8),
+                _ => field(8, 12) | (field(40, 12) << 32),
+            }
+        }
+        let read_event = event(1, kind::READ, Op::MemRead, 0x1000, 5, 1, 4);
+        let others = [
+            event(2, kind::WRITE, Op::MemWrite, 0x1000, 4, 2, 4),
+            event(3, kind::PIN, Op::MemWrite, 0, 4, 3, 8),
+            event(4, kind::SYNC, Op::Lock, 0x2000, 0, 0, 1),
+            event(5, kind::PENDING, Op::Lock, 0x2000, 0, 0, 1),
+        ];
+        // Traces that make sense, except for some words.
+        let run = |seed: u64| {
+            let mut state = seed << 32;
+            let subs = (2..ROOM).map(|id| binary(ValueOp::ALL[(seed + id) as usize % 36], id - 1, id / 2, 3));
+            let mut nodes: Vec<[u64; 4]> = [unknown(32, 0)].into_iter().chain(subs).collect();
+            let mut events = vec![read_event];
+            events.extend(others.iter().cycle().take(ROOM as usize - 1));
+            for _ in 0..seed % 16 {
+                let (place, value) = (word(&mut state) as usize, word(&mut state));
+                nodes[place % 90][(place >> 8) & 3] = value;
+                events[place % 90][(place >> 10) & 3] = value;
+            }
+            let trace = read_all(&mapping(&nodes, &events));
+            trace.wrong_events();
+            let inputs = (0..trace.events.len()).filter_map(|event| trace.input_key(event));
+            assert!(inputs.count() <= trace.events.len());
+            (trace.nodes.len(), trace.events.len())
+        };
+        let read: BTreeSet<(usize, usize)> = (0..2000).map(run).collect();
+        assert!(read.len() > 20, "all traces ended alike: {read:?}");
+    }
 }

@@ -346,7 +346,7 @@ impl Zygote {
         mut observer: Option<&mut dyn Observer>,
     ) -> Result<Turn> {
         // Each execution with a trace or with inputs needs a turn of its own, because they share the memory of the trace.
-        let chooses = |job: &Job<'_>| job.inputs().is_some_and(|inputs| !inputs.is_empty());
+        let chooses = |job: &Job<'_>| !job.inputs().is_empty();
         let alone = detail == Detail::Symbolic || jobs.iter().any(chooses);
         let jobs = if alone { &jobs[..jobs.len().min(1)] } else { jobs };
         let mut again = MOST_AGAIN;
@@ -435,7 +435,7 @@ impl Zygote {
     /// many plans.
     pub(crate) fn begin(&mut self, jobs: &[Job<'_>], detail: Detail, flags: u32) -> Result<usize> {
         if let Some(memory) = &self.symbolic {
-            memory.prepare(jobs.first().and_then(Job::inputs));
+            memory.prepare(jobs.first().map_or(&[], Job::inputs));
         }
         let input = self.config.input.as_deref();
         recorded_input::give(self.wire(), input);

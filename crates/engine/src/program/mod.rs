@@ -43,6 +43,8 @@ pub struct Program {
     pub test_program: bool,
     /// Whether Heisen compiled it with an instrumented Rust standard library.
     pub with_std: bool,
+    /// Whether it is a symbolic build.
+    pub symbolic: bool,
     /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
     pub at_ready: bool,
     /// The directory it is started in, if not the current one.
@@ -105,6 +107,7 @@ impl Program {
             rust: is_rust(&bytes),
             test_program: test_program::is_test_program(&bytes),
             with_std: false,
+            symbolic: false,
             at_ready: false,
             directory: None,
             environment: Vec::new(),

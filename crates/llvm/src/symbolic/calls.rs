@@ -52,11 +52,15 @@ impl Planner<'_> {
         if self.is_intrinsic(at) {
             return match self.intrinsic(at) {
                 Effect::None => {}
-                Effect::Before => self.flush(at),
+                Effect::Before => self.flush_effects(at),
             };
         }
         self.call_arguments(at);
-        self.flush(at);
+        if self.ir.must_tail(at) {
+            self.flush(at);
+        } else {
+            self.flush_effects(at);
+        }
         self.call_results(at);
     }
 

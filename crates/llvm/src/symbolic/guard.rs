@@ -9,7 +9,7 @@ use crate::instrument::Machine;
 use crate::module::Module;
 use crate::symbolic::ir::{Ir, Value};
 use crate::symbolic::opcode::{FUNCTION, linkage, predicate};
-use crate::symbolic::runtime::{Runtime, field};
+use crate::symbolic::runtime::{LIVE, Runtime};
 
 /// The guard and its marker.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Guards {
         // The stub sets the pointer before the program's own code runs, and nobody does later.
         let frame = ir.load(ir.pointer(), runtime.frame);
         ir.set_metadata(frame, ir.metadata_kind("invariant.load"), None, &[]);
-        let live = ir.load(ir.int(32), ir.offset(frame, field::LIVE));
+        let live = ir.load(ir.int(32), ir.offset(frame, LIVE));
         let is_live = ir.compare(predicate::NE, live, ir.number(ir.int(32), 0));
         let branch = ir.branch_if(is_live, steps, end);
         ir.set_metadata(branch, ir.metadata_kind("prof"), Some("branch_weights"), &[1, 1 << 20]);

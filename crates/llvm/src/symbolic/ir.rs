@@ -7,7 +7,7 @@ use crate::library::{
     Functions, RawBlock, RawBuilder, RawContext, RawData, RawModule, RawType, RawUse, RawValue,
 };
 use crate::module::Module;
-use crate::symbolic::opcode::{FUNCTION, MUST_TAIL, instruction, kind};
+use crate::symbolic::opcode::{FUNCTION, MUST_TAIL, instruction, kind, linkage};
 use std::ffi::{CStr, CString, c_uint};
 use std::ptr::null_mut;
 
@@ -470,6 +470,27 @@ impl<'a> Ir<'a> {
 
     // Constants and building.
 
+    /// A constant of the module that consists of words.
+    pub fn add_words(&self, words: &[u32]) -> Value {
+        const NO_ADDRESS: c_uint = 2;
+        let word = self.int(32);
+        let values: Vec<*mut RawValue> =
+            words.iter().map(|&number| self.number(word, number.into()).0).collect();
+        let ty = self.array(word, values.len() as u64);
+        let array = llvm!(self, LLVMConstArray2(word.0, values.as_ptr(), values.len() as u64));
+        let global = self.add_global(c"heisen.program", ty);
+        llvm!(self, LLVMSetInitializer(global.0, array));
+        llvm!(self, LLVMSetGlobalConstant(global.0, 1));
+        llvm!(self, LLVMSetUnnamedAddress(global.0, NO_ADDRESS));
+        self.set_linkage(global, linkage::PRIVATE);
+        global
+    }
+
+    /// Any value of a type.
+    pub fn poison(&self, ty: Type) -> Value {
+        Value(llvm!(self, LLVMGetPoison(ty.0)))
+    }
+
     /// A number.
     pub fn number(&self, ty: Type, number: u64) -> Value {
         Value(llvm!(self, LLVMConstInt(ty.0, number, 0)))
@@ -512,6 +533,12 @@ impl<'a> Ir<'a> {
         ))
     }
 
+    /// A call keeps all general registers but one.
+    pub fn keep_registers(&self, call: Value) {
+        const PRESERVE_MOST: c_uint = 14;
+        llvm!(self, LLVMSetInstructionCallConv(call.0, PRESERVE_MOST));
+    }
+
     /// Reserves memory in the frame of the function.
     pub fn alloca(&self, ty: Type) -> Value {
         Value(llvm!(self, LLVMBuildAlloca(self.builder, ty.0, c"".as_ptr())))
@@ -537,14 +564,36 @@ impl<'a> Ir<'a> {
         Value(llvm!(self, LLVMBuildStore(self.builder, stored.0, address.0)))
     }
 
+    /// Sets this many words of 8 bytes to 0, without a call: a program may replace `memset`.
+    pub fn clear(&self, address: Value, words: u64) {
+        const CODE: &str = "rep stosq";
+        const CONSTRAINTS: &str = "={di},={cx},{ax},0,1,~{memory}";
+        const ATT: c_uint = 0;
+        let result = [self.pointer(), self.int(64)].map(|ty| ty.0);
+        let result = Type(llvm!(self, LLVMStructTypeInContext(self.context, result.as_ptr(), 2, 0)));
+        let ty = self.function_type(&[self.int(64), self.pointer(), self.int(64)], Some(result));
+        let assembly = llvm!(
+            self,
+            LLVMGetInlineAsm(
+                ty.0,
+                CODE.as_ptr().cast(),
+                CODE.len(),
+                CONSTRAINTS.as_ptr().cast(),
+                CONSTRAINTS.len(),
+                1,
+                0,
+                ATT,
+                0
+            )
+        );
+        let arguments =
+            [self.number(self.int(64), 0), address, self.number(self.int(64), words)].map(|value| value.0);
+        llvm!(self, LLVMBuildCall2(self.builder, ty.0, assembly, arguments.as_ptr(), 3, c"".as_ptr()));
+    }
+
     /// Compares integers or pointers.
     pub fn compare(&self, predicate: u32, a: Value, b: Value) -> Value {
         Value(llvm!(self, LLVMBuildICmp(self.builder, predicate, a.0, b.0, c"".as_ptr())))
-    }
-
-    /// Selects.
-    pub fn select(&self, condition: Value, a: Value, b: Value) -> Value {
-        Value(llvm!(self, LLVMBuildSelect(self.builder, condition.0, a.0, b.0, c"".as_ptr())))
     }
 
     /// A binary operation: additions, multiplications and shifts.

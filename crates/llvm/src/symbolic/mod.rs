@@ -8,12 +8,14 @@
 //! | `operations`, `memory`, `calls`, `intrinsics` | the steps for each instruction |
 //! | `step` | the steps |
 //! | `guard` | splits blocks, so that steps are taken only if there may be expressions |
-//! | `emit` | writes steps as code |
+//! | `encode` | writes steps as programs, see `heisen_abi::symbolic::program` |
+//! | `emit` | writes the calls that run them |
 //! | `runtime` | what the code calls, see `heisen_abi::symbolic` |
 //! | `ir`, `opcode` | LLVM's C interface |
 
 mod calls;
 mod emit;
+mod encode;
 mod guard;
 mod intrinsics;
 mod ir;
@@ -30,10 +32,11 @@ use crate::Error;
 use crate::instrument::{Machine, add_tsan, prepare_library};
 use crate::library::Library;
 use crate::module::Module;
-use crate::symbolic::emit::{Emitter, Slots};
+use crate::symbolic::emit::{Area, Emitter, hoist};
+use crate::symbolic::encode::{Encoded, encode};
 use crate::symbolic::guard::{Guards, remove_marker};
 use crate::symbolic::ir::Ir;
-use crate::symbolic::plan::{Plan, Shared, plan};
+use crate::symbolic::plan::{Shared, plan};
 use crate::symbolic::runtime::{Runtime, strip_attributes};
 use std::path::Path;
 
@@ -74,23 +77,23 @@ fn add_expressions(ir: &Ir<'_>, module: &Module<'_>, machine: &Machine<'_>) -> R
     strip_attributes(ir, |function| shared.has_own_code(function));
     let runtime = Runtime::declare(ir);
     let mut guards = Guards::define(ir, &runtime);
-    let mut planned: Vec<(Plan, Slots)> = Vec::new();
+    let mut planned: Vec<(Area, Vec<Encoded>)> = Vec::new();
     for function in own {
-        emit::hoist(ir, function);
+        hoist(ir, function);
         let Some(plan) = plan(&shared, function) else { continue };
-        let slots = Slots::declare(ir, &runtime, &plan);
+        let (size, groups) = encode(&plan);
         plan.groups.iter().for_each(|group| guards.insert(ir, group.before));
-        planned.push((plan, slots));
+        planned.push((Area::declare(ir, function, size), groups));
     }
     let mut markers = guards.split(ir, module, machine)?.into_iter();
-    for (plan, slots) in &planned {
-        for (group, marker) in plan.groups.iter().zip(markers.by_ref()) {
-            Emitter::write(ir, &shared.layouts, &runtime, slots, marker, &group.steps);
+    let mut emitter = Emitter::new(ir, &shared.layouts, &runtime);
+    for (area, groups) in &planned {
+        for (group, marker) in groups.iter().zip(markers.by_ref()) {
+            emitter.write(area, marker, group);
             ir.erase(marker);
         }
     }
     remove_marker(ir);
-    runtime.remove_unused(ir);
     if let Ok(path) = std::env::var("HEISEN_PRINT_IR") {
         ir.print(&path);
     }

@@ -4,7 +4,7 @@ use crate::symbolic::ir::Value;
 use crate::symbolic::layout::LeafKind;
 use crate::symbolic::opcode::{instruction, kind, predicate};
 use crate::symbolic::plan::Planner;
-use crate::symbolic::step::{Concrete, Id, Operand, Step, Summand};
+use crate::symbolic::step::{Concrete, Id, Operand, Rest, Step, Summand};
 use heisen_abi::symbolic::operation;
 use heisen_trace::symbolic::PinReason;
 use heisen_trace::value_op::ValueOp;
@@ -247,14 +247,14 @@ impl Planner<'_> {
             return self.pin_operands(at, PinReason::Vector);
         }
         let mut ty = self.ir.source_type(at);
-        let (mut summands, mut rest) = (Vec::new(), false);
+        let (mut summands, mut fixed_bytes, mut is_fixed) = (Vec::new(), 0u64, true);
         for (number, &index) in operands.iter().enumerate().skip(1) {
             let fixed = self.ir.constant_int(index);
             let scale = match (number, self.ir.kind(ty)) {
                 (1, _) => self.ir.stride(ty),
                 (_, kind::STRUCT) => {
                     let field = fixed.unwrap_or(0) as u32;
-                    rest |= self.ir.field_offset(ty, field) != 0;
+                    fixed_bytes = fixed_bytes.wrapping_add(self.ir.field_offset(ty, field));
                     ty = self.ir.element_type(ty, field);
                     continue;
                 }
@@ -264,19 +264,24 @@ impl Planner<'_> {
                 }
             };
             match (fixed, self.bits(index)) {
-                (Some(0), _) => {}
+                (Some(number), bits) => {
+                    let unused = 64 - bits.unwrap_or(64);
+                    let signed = ((number << unused) as i64 >> unused) as u64;
+                    fixed_bytes = fixed_bytes.wrapping_add(signed.wrapping_mul(scale));
+                }
                 (None, Some(bits)) if self.is_symbolic(index) => {
                     summands.push(Summand { index: self.operand(index), bits, scale });
                 }
-                _ => rest = true,
+                _ => is_fixed = false,
             }
         }
         let base = self.operand(operands[0]);
-        if summands.is_empty() && !rest {
+        let rest = if is_fixed { Rest::Fixed(fixed_bytes) } else { Rest::UpTo(at) };
+        if summands.is_empty() && matches!(rest, Rest::Fixed(0)) {
             return self.set(at, vec![base.id]);
         }
         let out = self.new_id();
-        self.push(Step::Address { result: at, base, summands, rest, out });
+        self.push(Step::Address { base, summands, rest, out });
         self.set(at, vec![out]);
     }
 

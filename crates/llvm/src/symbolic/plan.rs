@@ -56,8 +56,6 @@ impl<'a> Shared<'a> {
 /// The steps of a function.
 #[derive(Debug)]
 pub struct Plan {
-    /// The function.
-    pub function: Value,
     /// Its groups.
     pub groups: Vec<Group>,
     /// The ids that outlive their group.
@@ -99,7 +97,7 @@ pub fn plan(shared: &Shared<'_>, function: Value) -> Option<Plan> {
     planner.run();
     let groups = drop_unused(planner.groups);
     let slots = outliving(&groups);
-    (!groups.is_empty()).then_some(Plan { function, groups, slots })
+    (!groups.is_empty()).then_some(Plan { groups, slots })
 }
 
 impl Planner<'_> {
@@ -219,6 +217,13 @@ impl Planner<'_> {
     /// A step with which a block begins.
     pub(super) fn push_at_head(&mut self, block: Block, step: Step) {
         self.heads.entry(block).or_default().push(step);
+    }
+
+    /// Makes a group of the steps that wait, if one of them may not wait while other code runs.
+    pub(super) fn flush_effects(&mut self, before: Value) {
+        if !self.pending.iter().all(Step::can_wait) {
+            self.flush(before);
+        }
     }
 
     /// Makes a group of the steps that wait.

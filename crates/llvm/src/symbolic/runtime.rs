@@ -1,110 +1,37 @@
-//! Declares what the instrumented module takes from the stub: callbacks, and the pointer to the frame.
+//! Declares what the instrumented module takes from the stub: the function that runs programs, and the pointer to the frame.
 
-use crate::symbolic::ir::{Ir, Type, Value};
+use crate::symbolic::ir::{Ir, Value};
 use crate::symbolic::opcode::{FUNCTION, HIDDEN};
-use heisen_abi::symbolic::Frame;
-use heisen_abi::{symbolic_callbacks, symbolic_helpers};
+use heisen_abi::symbolic::{Frame, program};
 use std::ffi::CString;
 use std::mem::offset_of;
 
-/// The type of an argument or result in the list of callbacks.
-#[rustfmt::skip]
-macro_rules! ty {
-    ($ir:expr, u32) => { Some($ir.int(32)) };
-    ($ir:expr, u64) => { Some($ir.int(64)) };
-    ($ir:expr, ()) => { None };
-}
-
-macro_rules! declarations {
-    ($($name:ident($($argument:ident: $ty:tt),*) -> $result:tt;)*) => {
-        /// The names of the functions.
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
-
-        /// Their types.
-        fn types(ir: &Ir<'_>) -> Vec<Type> {
-            vec![$({
-                let arguments = [$(ty!(ir, $ty)),*].map(|argument: Option<Type>| argument.expect("a type"));
-                ir.function_type(&arguments, ty!(ir, $result))
-            }),*]
-        }
-    };
-}
-
-mod callbacks {
-    use super::{Ir, Type, symbolic_callbacks};
-    symbolic_callbacks!(declarations);
-
-    /// The names and types of the runtime's functions.
-    pub fn all(ir: &Ir<'_>) -> impl Iterator<Item = (&'static str, Type)> {
-        NAMES.iter().copied().zip(types(ir))
-    }
-}
-
-mod helpers {
-    use super::{Ir, Type, symbolic_helpers};
-    symbolic_helpers!(declarations);
-
-    /// The names and types of the stub's own functions.
-    pub fn all(ir: &Ir<'_>) -> impl Iterator<Item = (&'static str, Type)> {
-        NAMES.iter().copied().zip(types(ir))
-    }
-}
-
-/// The functions and the frame.
+/// The function and the variable.
 #[derive(Debug)]
 pub struct Runtime {
-    functions: Vec<(&'static str, Value)>,
+    /// The function that runs programs.
+    pub run: Value,
     /// The variable that points to the frame.
     pub frame: Value,
 }
 
+/// The place of [`Frame::live`].
+pub const LIVE: u64 = offset_of!(Frame, live) as u64;
+
 impl Runtime {
     /// Declares them.
     pub fn declare(ir: &Ir<'_>) -> Runtime {
-        let attributes = ["nounwind", "cold"].map(|name| ir.attribute(name));
-        let declare = |(name, ty): (&'static str, Type)| {
-            let c_name = CString::new(name).unwrap_or_default();
-            let function = ir.add_function(&c_name, ty);
-            ir.set_visibility(function, HIDDEN);
-            attributes.iter().for_each(|&attribute| ir.add_attribute(function, attribute));
-            (name, function)
-        };
-        let functions = callbacks::all(ir).chain(helpers::all(ir)).map(declare).collect();
-        let frame = ir.add_global(c"heisen_sym_frame", ir.pointer());
-        ir.set_visibility(frame, HIDDEN);
-        Runtime { functions, frame }
-    }
-
-    /// A function, by its name without the prefix.
-    pub fn function(&self, name: &str) -> Value {
-        let named = |known: &&(&str, Value)| known.0.strip_prefix("heisen_sym_") == Some(name);
-        self.functions.iter().find(named).map(|(_, function)| *function).expect("a name of the list")
-    }
-
-    /// Removes the declarations that nobody uses.
-    pub fn remove_unused(&self, ir: &Ir<'_>) {
-        for &(_, function) in self.functions.iter().filter(|(_, function)| !ir.is_used(*function)) {
-            ir.delete_function(function);
+        let name = CString::new(program::RUN).unwrap_or_default();
+        let values = [ir.int(64); program::ARGUMENTS as usize];
+        let ty = ir.function_type(&[&[ir.pointer(), ir.pointer()], &values[..]].concat(), None);
+        let run = ir.add_function(&name, ty);
+        for attribute in ["nounwind", "cold"] {
+            ir.add_attribute(run, ir.attribute(attribute));
         }
-    }
-}
-
-/// The places of the frame's fields.
-pub mod field {
-    use super::{Frame, offset_of};
-
-    pub const LIVE: u64 = offset_of!(Frame, live) as u64;
-    pub const CALLEE: u64 = offset_of!(Frame, callee) as u64;
-    pub const RETURNER: u64 = offset_of!(Frame, returner) as u64;
-
-    /// The place of an argument.
-    pub fn argument(number: usize) -> u64 {
-        (offset_of!(Frame, arguments) + 4 * number) as u64
-    }
-
-    /// The place of a result.
-    pub fn result(number: usize) -> u64 {
-        (offset_of!(Frame, results) + 4 * number) as u64
+        let frame = ir.add_global(c"heisen_sym_frame", ir.pointer());
+        ir.set_visibility(run, HIDDEN);
+        ir.set_visibility(frame, HIDDEN);
+        Runtime { run, frame }
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Concrete {
     NotLeaf(Value),
     /// An address some bytes after another one.
     Address(Value, u64),
+    /// The address that the last summand was added to.
+    Sum,
     /// What lies at an address, of this many bytes.
     Memory(Value, u32),
 }
@@ -63,6 +65,15 @@ pub struct Summand {
     pub scale: u64,
 }
 
+/// What an address has beside its base and its summands.
+#[derive(Clone, Copy, Debug)]
+pub enum Rest {
+    /// This many bytes.
+    Fixed(u64),
+    /// Whatever is left up to this value.
+    UpTo(Value),
+}
+
 /// One action.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -74,10 +85,10 @@ pub enum Step {
     Select { word: u32, condition: Operand, a: Operand, b: Operand, out: Id },
     /// A selection whose condition is not an expression.
     Choose { condition: Value, a: Id, b: Id, out: Id },
-    /// Several operations at once, see `heisen_abi::symbolic::compose`.
+    /// Several operations at once.
     Compose { word: u32, operands: [Operand; 3], out: Id },
-    /// The address that `result` is: a base, indices that may be expressions, and the rest.
-    Address { result: Value, base: Operand, summands: Vec<Summand>, rest: bool, out: Id },
+    /// An address: a base, indices that may be expressions, and the rest.
+    Address { base: Operand, summands: Vec<Summand>, rest: Rest, out: Id },
     /// A load.
     Load { address: Operand, size: u32, value: Concrete, out: Id },
     /// A store of at most 8 bytes.
@@ -150,6 +161,11 @@ impl Step {
             Step::Results { results, .. } => results.clone(),
             _ => self.pure_out().into_iter().collect(),
         }
+    }
+
+    /// Whether it may wait while other code runs: it only makes ids of others.
+    pub fn can_wait(&self) -> bool {
+        self.pure_out().is_some() || matches!(self, Step::Phis(_))
     }
 
     /// The id that it makes, if it does nothing else.

@@ -24,6 +24,7 @@ static FRAME: Shared = Shared(UnsafeCell::new(Frame {
     returner: 0,
     arguments: [0; ARGUMENTS],
     results: [0; RESULTS],
+    place: 0,
 }));
 
 /// A byte of memory that belongs to an expression.

@@ -259,7 +259,12 @@ thin! {
     fn calloc, CALLOC = calloc_slow(count: usize, bytes: usize) -> usize,
         count.saturating_mul(bytes) => no_memory(),
         |pc| heap::serves().then(|| given(heap::allocate_zeroed(count, bytes, pc))), __libc_calloc(count, bytes),
-        |block| begins(block, count.wrapping_mul(bytes));
+        |block| {
+            begins(block, count.wrapping_mul(bytes));
+            if block != 0 {
+                symbolic::zeroed(block, count.wrapping_mul(bytes), pc);
+            }
+        };
 
     /// With `--faults`, whether it returns `NULL` with `ENOMEM` and leaves the block unchanged is a decision
     /// while the budget lasts. Not a scheduling point.

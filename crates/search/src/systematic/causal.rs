@@ -22,6 +22,7 @@ use std::collections::VecDeque;
 #[serde(from = "Saved", into = "Saved")]
 pub struct Causal {
     search: heisen_causal::Causal,
+    inputs: bool,
     /// The plans that were run, in order.
     history: Vec<Plan>,
     /// The plans of the saved search that wait to run again, and those that do.
@@ -33,6 +34,8 @@ pub struct Causal {
 /// The form in which a search is saved.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Saved {
+    /// Whether the search chooses inputs.
+    inputs: bool,
     history: Vec<Plan>,
     ledger: Ledger,
 }
@@ -45,10 +48,10 @@ impl From<Causal> for Saved {
 
 impl From<Saved> for Causal {
     fn from(saved: Saved) -> Causal {
-        let Saved { history, ledger } = saved;
-        let search = heisen_causal::Causal::new(Options::default());
+        let Saved { inputs, history, ledger } = saved;
+        let search = heisen_causal::Causal::new(Options { inputs, ..Options::default() });
         let (rerun, history, running_again) = (history.into(), Vec::new(), Vec::new());
-        Causal { search, history, rerun, running_again, ledger }
+        Causal { search, inputs, history, rerun, running_again, ledger }
     }
 }
 
@@ -63,20 +66,14 @@ impl Saved {
     fn of(causal: &Causal) -> Saved {
         let Causal { history, rerun, running_again, ledger, .. } = causal;
         let history = history.iter().chain(running_again).chain(rerun).cloned().collect();
-        Saved { history, ledger: ledger.clone() }
+        Saved { inputs: causal.inputs, history, ledger: ledger.clone() }
     }
 }
 
 impl Causal {
-    /// A new search.
-    pub fn new() -> Causal {
-        Saved { history: Vec::new(), ledger: Ledger::default() }.into()
-    }
-}
-
-impl Default for Causal {
-    fn default() -> Causal {
-        Causal::new()
+    /// A new search, which chooses inputs or leaves them as they are.
+    pub fn new(inputs: bool) -> Causal {
+        Saved { inputs, history: Vec::new(), ledger: Ledger::default() }.into()
     }
 }
 

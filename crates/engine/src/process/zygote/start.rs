@@ -9,6 +9,7 @@ use crate::platform::sys::Mapping;
 use crate::process::capture::Capture;
 use crate::process::exit_status::describe_status;
 use crate::process::hooks::Hooks;
+use crate::process::run_config::BACKTRACE;
 use crate::process::stdin;
 use crate::process::symbolic_trace::TraceMemory;
 use crate::program::Program;
@@ -106,6 +107,9 @@ impl Zygote {
         }
         let mut command = Command::new(&program.path);
         command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+        if !config.backtraces {
+            command.env(BACKTRACE, "0");
+        }
         if let Some(directory) = &program.directory {
             command.current_dir(directory);
         }

@@ -153,7 +153,9 @@ pub fn allocate_zeroed(count: usize, bytes: usize, pc: usize) -> usize {
     if !fresh {
         block.clear(bytes);
     }
-    born(block, bytes, fresh, pc)
+    let address = born(block, bytes, fresh, pc);
+    symbolic::zeroed(address, bytes, pc);
+    address
 }
 
 #[inline(always)]

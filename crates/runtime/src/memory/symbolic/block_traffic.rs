@@ -1,7 +1,7 @@
 //! Copies and fills of blocks of memory. Where a block is shared, each of its words is an event of its own.
 
 use super::held;
-use super::sharing::is_shared;
+use super::sharing::{self, is_shared};
 use super::terms::{self, CONCRETE, Operand};
 use super::traffic::Access;
 use crate::platform::program_memory;
@@ -38,7 +38,7 @@ fn copy(to: usize, from: usize, length: usize, pc: usize, content: usize) {
     // From the end on, as the source lies before the destination. The pieces are the same.
     let mut left = length;
     while left > 0 && symbolic_log::is_on() {
-        let back = |at: usize| (at + left - 1 & 7) + 1;
+        let back = |at: usize| ((at + left - 1) & 7) + 1;
         let size = back(to).min(back(from)).min(left);
         left -= size;
         word(to + left, from + left, size, pc, content + left);
@@ -75,6 +75,19 @@ pub fn fills(to: usize, length: usize, byte: Operand, pc: usize) {
             }
         };
         Access { address: to + done, size, pc }.stores(id, byte.value.wrapping_mul(each));
+        done += size;
+    }
+}
+
+/// A new block of memory is full of zeros. Where it is shared, that is a write; elsewhere nobody has accessed it.
+pub fn zeroed(to: usize, length: usize, pc: usize) {
+    let mut done = 0;
+    while done < length && symbolic_log::is_on() {
+        let at = to + done;
+        let size = in_word(at, length - done);
+        if sharing::has_shared(at, size) {
+            Access { address: at, size, pc }.stores(CONCRETE, 0);
+        }
         done += size;
     }
 }

@@ -2,8 +2,9 @@
 
 use super::terms::{self, CONCRETE, Operand};
 use super::traffic::Access;
-use super::{block_traffic, symbolic_log};
-use crate::platform::registers::caller;
+use super::{block_traffic, is_on};
+use crate::memory::tsan;
+use crate::platform::registers::framed_caller;
 use core::cell::UnsafeCell;
 use heisen_abi::symbolic::{ARGUMENTS, COUNT, Frame, RESULTS, Table, VERSION, unpack_operation};
 use heisen_trace::ValueOp;
@@ -24,54 +25,56 @@ pub static FRAME: SharedFrame = SharedFrame(UnsafeCell::new(Frame {
     returner: 0,
     arguments: [CONCRETE; ARGUMENTS],
     results: [CONCRETE; RESULTS],
+    place: 0,
 }));
 
 impl SharedFrame {
-    /// Sets whether memory may hold expressions. No call is in progress.
-    pub fn begin(&self, live: bool) {
-        let frame = self.0.get();
+    /// From now on memory may hold expressions. Instrumented code relies on that until the process ends, or its memory is
+    /// restored.
+    pub fn begin(&self) {
         // SAFETY: as for the static.
-        unsafe {
-            (*frame).live = live.into();
-            (*frame).callee = 0;
-            (*frame).returner = 0;
-        }
+        unsafe { (*self.0.get()).live = 1 };
     }
 
-    /// The expression of an argument of the function at this address, which is called now.
-    pub fn take_argument(&self, function: usize, index: usize) -> u32 {
+    /// The place from which the stub calls; 0 if it does not.
+    fn place(&self) -> usize {
+        // SAFETY: as for the static.
+        unsafe { (*self.0.get()).place as usize }
+    }
+
+    /// The expressions of the arguments of the function at this address, which is called now.
+    pub fn take_arguments<const N: usize>(&self, function: usize) -> [u32; N] {
         let frame = self.0.get();
         // SAFETY: as for the static.
         unsafe {
             if (*frame).callee != function as u64 {
-                return CONCRETE;
+                return [CONCRETE; N];
             }
             (*frame).callee = 0;
-            (*frame).arguments[index]
+            core::array::from_fn(|index| (&raw const (*frame).arguments[index]).read())
         }
     }
 
-    /// The function at this address returns an expression.
+    /// The function at this address returns an expression, or 0. Callers of functions that do not say so replace the
+    /// arguments by their values.
     pub fn returns(&self, function: usize, id: u32) {
-        if id != CONCRETE {
-            let frame = self.0.get();
-            // SAFETY: as for the static.
-            unsafe {
-                (*frame).results[0] = id;
-                (*frame).returner = function as u64;
-            }
+        let frame = self.0.get();
+        // SAFETY: as for the static.
+        unsafe {
+            (*frame).results[0] = id;
+            (*frame).returner = function as u64;
         }
     }
 }
 
-/// Whether a trace is logged. Once that is over, code that the callbacks serve need not call them.
-#[inline(always)]
-fn is_on() -> bool {
-    let on = symbolic_log::is_on();
-    if !on {
-        FRAME.begin(false);
-    }
-    on
+/// The place in the program that a callback is about: the stub says it; other code calls from there.
+macro_rules! place {
+    () => {
+        match FRAME.place() {
+            0 => framed_caller!(),
+            place => place,
+        }
+    };
 }
 
 /// Whether an access has one of the sizes that are logged as one event.
@@ -128,7 +131,7 @@ pub extern "C" fn heisen_sym_load(address: u64, size: u32, address_id: u32, valu
     if !is_on() || !is_word(size.into()) {
         return CONCRETE;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     access.loads(value)
 }
@@ -138,7 +141,7 @@ pub extern "C" fn heisen_sym_store(address: u64, size: u64, address_id: u32, id:
     if !is_on() {
         return;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     if is_word(size) {
         access.stores(id, value);
@@ -160,7 +163,7 @@ pub extern "C" fn heisen_sym_update(
     if !is_on() || !is_word(size.into()) {
         return CONCRETE;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     access.updates(how, Operand::of(id, value), old)
 }
@@ -179,7 +182,7 @@ pub extern "C" fn heisen_sym_compare(
     if !is_on() || !is_word(size.into()) {
         return CONCRETE;
     }
-    let access = Access { address: address as usize, size: size as usize, pc: caller!() };
+    let access = Access { address: address as usize, size: size as usize, pc: place!() };
     access.pins(address_id);
     access.compares(Operand::of(expected_id, expected), Operand::of(id, value), old)
 }
@@ -189,11 +192,16 @@ pub extern "C" fn heisen_sym_copy(to: u64, from: u64, bytes: u64, to_id: u32, fr
     if !is_on() {
         return;
     }
-    let pc = caller!();
+    let pc = place!();
     terms::pin(to_id, to, reason::ADDRESS, pc);
     terms::pin(from_id, from, reason::ADDRESS, pc);
     terms::pin(bytes_id, bytes, reason::SIZE, pc);
-    block_traffic::copies(to as usize, from as usize, bytes as usize, pc);
+    let (to, from, bytes) = (to as usize, from as usize, bytes as usize);
+    // Other threads may run before the copy is made, but not between this function and the copy.
+    tsan::announce(to, from, bytes, pc);
+    if is_on() {
+        block_traffic::copies(to, from, bytes, pc);
+    }
 }
 
 /// See `heisen_abi::symbolic_callbacks`.
@@ -201,7 +209,7 @@ pub extern "C" fn heisen_sym_fill(to: u64, bytes: u64, to_id: u32, bytes_id: u32
     if !is_on() {
         return;
     }
-    let pc = caller!();
+    let pc = place!();
     terms::pin(to_id, to, reason::ADDRESS, pc);
     terms::pin(bytes_id, bytes, reason::SIZE, pc);
     block_traffic::fills(to as usize, bytes as usize, Operand::of(id, value), pc);
@@ -210,14 +218,14 @@ pub extern "C" fn heisen_sym_fill(to: u64, bytes: u64, to_id: u32, bytes_id: u32
 /// See `heisen_abi::symbolic_callbacks`.
 pub extern "C" fn heisen_sym_branch(id: u32, taken: u32) {
     if is_on() {
-        terms::asserts(kind::BRANCH, id, taken & 1 != 0, caller!());
+        terms::asserts(kind::BRANCH, id, taken & 1 != 0, place!());
     }
 }
 
 /// See `heisen_abi::symbolic_callbacks`.
 pub extern "C" fn heisen_sym_pin(id: u32, value: u64, reason: u32) {
     if is_on() {
-        terms::pin(id, value, reason, caller!());
+        terms::pin(id, value, reason, place!());
     }
 }
 

@@ -23,7 +23,7 @@ pub fn begin() {
 }
 
 /// The key of a thread, see [`thread_key`].
-fn key(number: usize) -> u64 {
+pub fn key(number: usize) -> u64 {
     let t = thread(number);
     if t.parent.get() == NONE { EMPTY } else { thread_key(key(t.parent.get() as usize), t.child.get()) }
 }
@@ -48,11 +48,16 @@ fn read(name: &[u8], bits: u32, default: u64, pc: usize) -> Operand {
     Operand::of(terms::added(id, bits), value)
 }
 
-/// The running thread reads an input of any number of bytes into memory, which holds the default.
-pub fn read_into(at: usize, bytes: usize, name: *const c_char, pc: usize) {
+/// The running thread reads an input of any number of bytes into memory, which holds the default. Memory and size are the
+/// arguments of the function at this address.
+pub fn read_into(function: usize, at: usize, bytes: usize, name: *const c_char, pc: usize) {
     if !symbolic_log::is_attached() {
         return;
     }
+    let [at_id, bytes_id] = FRAME.take_arguments(function);
+    terms::pin(at_id, at as u64, reason::ADDRESS, pc);
+    terms::pin(bytes_id, bytes as u64, reason::SIZE, pc);
+    FRAME.returns(function, CONCRETE);
     let name = if name.is_null() {
         b"input"
     } else {
@@ -80,14 +85,15 @@ pub fn returned(function: usize, name: &[u8], bits: u32, pc: usize) -> u64 {
 
 /// The running thread assumes the condition that is the argument of the function at this address, an `int`.
 pub fn assumes(function: usize, condition: i32, pc: usize) {
-    let id = if is_on() { FRAME.take_argument(function, 0) } else { CONCRETE };
-    if id == CONCRETE {
+    let [id] = FRAME.take_arguments(function);
+    FRAME.returns(function, CONCRETE);
+    if id == CONCRETE || !is_on() {
         return;
     }
     let bits = terms::width(id);
-    let fails = terms::binary(ValueOp::Eq, bits, 1, Operand::node(id), Operand::constant(0));
-    if fails == CONCRETE {
-        return terms::pin(id, condition as u32 as u64, reason::FOREIGN, pc);
+    let zero = terms::binary(ValueOp::Eq, bits, 1, Operand::node(id), Operand::constant(0));
+    // Without an expression the value is never 0, and nothing is assumed.
+    if zero != CONCRETE {
+        terms::asserts(kind::ASSUME, terms::unary(ValueOp::Not, 1, 1, zero), condition != 0, pc);
     }
-    terms::asserts(kind::ASSUME, terms::unary(ValueOp::Not, 1, 1, fails), condition != 0, pc);
 }

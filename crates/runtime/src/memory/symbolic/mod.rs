@@ -50,8 +50,8 @@ pub fn begin() {
     symbolic_log::begin(wire_log::flags() & flag::SYMBOLIC != 0);
     reserved::forget();
     inputs::begin();
-    FRAME.begin(symbolic_log::is_on());
     if symbolic_log::is_on() {
+        FRAME.begin();
         allocation::follow();
         sharing::begin();
     }
@@ -66,14 +66,12 @@ pub fn is_on() -> bool {
 /// The process is no longer controlled.
 pub fn leave() {
     symbolic_log::leave();
-    FRAME.begin(false);
 }
 
-/// Memory gets a new use: it holds no expression, and nobody has accessed it.
+/// Memory gets a new use: it holds no expression.
 pub fn renew(start: usize, length: usize) {
     if symbolic_log::is_on() {
         held::clear(start, length);
-        sharing::renew(start, length);
     }
 }
 
@@ -81,6 +79,13 @@ pub fn renew(start: usize, length: usize) {
 pub fn moved(to: usize, from: usize, length: usize, pc: usize) {
     if symbolic_log::is_on() {
         block_traffic::copied(to, from, length, pc);
+    }
+}
+
+/// The program gets memory that is full of zeros, and new.
+pub fn zeroed(at: usize, length: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        block_traffic::zeroed(at, length, pc);
     }
 }
 

@@ -12,7 +12,9 @@ use heisen_wire::MAX_THREADS;
 pub const TRACE: usize = 0x2000_0000_0000;
 /// The tables of this module, of [`terms`](super::terms) and of [`inputs`](super::inputs).
 const TABLES: usize = 0x2200_0000_0000;
-/// For each granule of memory who has accessed it: 4 bytes each.
+/// The [`Identities`] of threads, which stay for later executions.
+const IDENTITIES: usize = 0x2300_0000_0000;
+/// For each granule of memory who has accessed it, in any execution: 4 bytes each.
 const OWNERS: usize = 0x2400_0000_0000;
 /// For each byte of memory the expression that it holds a part of: 8 bytes each.
 const PARTS: usize = 0x2800_0000_0000;
@@ -42,9 +44,20 @@ pub struct Tables {
     pub bits: [Cell<u64>; NODES],
     /// For each id: the thread, plus 1, that has branched on the node or replaced it by its value.
     pub known_to: [Cell<u16>; NODES],
-    /// Which pages of the program have expressions, and which were accessed.
+    /// No thread with this number or a higher one has an identity yet.
+    pub threads: Cell<usize>,
+    /// For each thread its identity in [`Identities`], plus 1; 0 if it was not looked for yet.
+    pub identities: [Cell<u32>; MAX_THREADS],
+    /// Which pages of the program have expressions.
     pub held: Touched,
-    pub accessed: Touched,
+}
+
+/// The threads of all executions, by their keys; see `heisen_trace::hash::thread_key`. The numbers of threads differ from
+/// execution to execution.
+#[repr(C)]
+pub struct Identities {
+    pub count: Cell<usize>,
+    pub keys: [Cell<u64>; MAX_THREADS],
 }
 
 /// A set of pages of the program.
@@ -56,12 +69,18 @@ pub struct Touched {
     is_in: [Cell<bool>; PAGES],
 }
 
-const _: () = assert!(TABLES + size_of::<Tables>() <= OWNERS);
+const _: () = assert!(TABLES + size_of::<Tables>() <= IDENTITIES);
+const _: () = assert!(IDENTITIES + size_of::<Identities>() <= OWNERS);
 const _: () = assert!(OWNERS + (1 << FOLDED) <= PARTS);
 
 /// Reserves the addresses. Returns whether they are unused.
+///
+/// What is known of the threads and of the memory that they access is shared by all processes that are forked from this
+/// one: an execution in a process of its own adds to it, too.
 pub fn reserve() -> bool {
-    sys::reserve_usable(TABLES, END - TABLES)
+    sys::reserve_usable(TABLES, IDENTITIES - TABLES)
+        && sys::reserve_shared(IDENTITIES, PARTS - IDENTITIES)
+        && sys::reserve_usable(PARTS, END - PARTS)
 }
 
 /// Whether an address belongs to the symbolic runtime, and not to the program.
@@ -74,6 +93,12 @@ pub fn tables() -> &'static Tables {
     // SAFETY: `reserve` has made this memory usable before the first execution. It consists of cells, for which zeros are
     // valid, and only the thread that runs uses it.
     unsafe { &*(TABLES as *const Tables) }
+}
+
+#[inline(always)]
+pub fn identities() -> &'static Identities {
+    // SAFETY: as above.
+    unsafe { &*(IDENTITIES as *const Identities) }
 }
 
 impl Touched {
@@ -123,5 +148,5 @@ pub fn part(address: usize) -> &'static Cell<u64> {
 pub fn forget() {
     let tables = tables();
     tables.held.forget(PARTS, 8);
-    tables.accessed.forget(OWNERS, 1);
+    tables.identities[..tables.threads.replace(0)].iter().for_each(|identity| identity.set(0));
 }

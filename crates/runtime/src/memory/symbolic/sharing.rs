@@ -1,17 +1,23 @@
 //! Which memory threads share. A granule of 4 bytes is shared once two threads have accessed it and at least one of them
 //! wrote, whatever the order of these accesses. Only accesses of shared memory are events of the trace.
 //!
+//! It does not matter whether they did so in one execution: a search may see one thread's write only where the other thread
+//! takes a path without its read. So what is known of a granule stays for later executions, and threads are told apart by
+//! their places in the tree of creation. Memory that is freed and allocated again is still the same memory.
+//!
 //! Accesses before a granule was found to be shared have no events. The trace is then incomplete, and the same plan has to
 //! run again: the engine hands the list of shared granules to later executions.
 
-use super::reserved::{self, PAGE, owner, tables};
+use super::inputs;
+use super::reserved::{identities, owner, tables};
 use crate::sched::me;
 use crate::wire_log::symbolic_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
+use heisen_wire::MAX_THREADS;
 use heisen_wire::symbolic::GRANULE;
 
-/// Bits of the word of a granule. Below them is the number of the thread that has accessed it, plus 1.
+/// Bits of the word of a granule. Below them is the identity of the thread that has accessed it, plus 1.
 const SHARED: u32 = 1 << 31;
 /// That thread has written it.
 const WRITTEN: u32 = 1 << 30;
@@ -27,7 +33,6 @@ pub fn begin() {
     let count = header.shared_count.load(Relaxed) as usize;
     for granule in header.shared.iter().take(count) {
         let address = (granule.load(Relaxed) * GRANULE) as usize;
-        tables().accessed.add(address);
         owner(address).set(SHARED);
     }
 }
@@ -53,14 +58,45 @@ pub fn is_shared(address: usize, size: usize, write: bool) -> bool {
     some
 }
 
+/// The identity of the running thread, plus 1.
+#[inline(always)]
+fn identity() -> u32 {
+    match tables().identities[me()].get() {
+        0 => find_identity(),
+        known => known,
+    }
+}
+
+/// Finds the identity by the thread's key. Where there are too many threads, several have the last one, and everything that
+/// such a thread accesses counts as shared.
+#[cold]
+fn find_identity() -> u32 {
+    let (tables, all, key) = (tables(), identities(), inputs::key(me()));
+    let count = all.count.get();
+    let at = all.keys[..count].iter().position(|known| known.get() == key).unwrap_or_else(|| {
+        let at = count.min(all.keys.len() - 1);
+        all.keys[at].set(key);
+        all.count.set(at + 1);
+        at
+    });
+    tables.threads.set(tables.threads.get().max(me() + 1));
+    tables.identities[me()].set(at as u32 + 1);
+    at as u32 + 1
+}
+
+/// Whether a part of at most 8 bytes of memory is shared.
+pub fn has_shared(address: usize, size: usize) -> bool {
+    (address & !(STEP - 1)..address + size).step_by(STEP).any(|at| owner(at).get() & SHARED != 0)
+}
+
 /// The running thread accesses a granule: whether it is shared.
 #[inline(always)]
 fn access(address: usize, write: bool) -> bool {
     let word = owner(address);
     let before = word.get();
-    let number = me() as u32 + 1;
+    let number = identity();
     let written = if write { WRITTEN } else { 0 };
-    if before & (SHARED | READ | THREAD) == number {
+    if before & (SHARED | READ | THREAD) == number && number < MAX_THREADS as u32 {
         word.set(before | written);
         return false;
     }
@@ -68,7 +104,6 @@ fn access(address: usize, write: bool) -> bool {
         return true;
     }
     if before == 0 {
-        tables().accessed.add(address);
         word.set(number | written);
         return false;
     }
@@ -86,7 +121,6 @@ fn share(word: &Cell<u32>, address: usize) {
     if word.get() & SHARED != 0 {
         return;
     }
-    tables().accessed.add(address);
     word.set(SHARED);
     let header = symbolic_log::header();
     header.incomplete.store(1, Relaxed);
@@ -97,21 +131,5 @@ fn share(word: &Cell<u32>, address: usize) {
             header.shared_count.store(count + 1, Relaxed);
         }
         None => symbolic_log::fill(),
-    }
-}
-
-/// Memory gets a new use: nobody has accessed it. What is shared stays so, because events of this execution and of others
-/// name it.
-pub fn renew(start: usize, length: usize) {
-    let end = start.saturating_add(length);
-    let mut at = start.next_multiple_of(STEP);
-    while at + STEP <= end {
-        if !tables().accessed.has(at) {
-            at = (at | (PAGE - 1)) + 1;
-            continue;
-        }
-        let word = reserved::owner(at);
-        word.set(word.get() & SHARED);
-        at += STEP;
     }
 }

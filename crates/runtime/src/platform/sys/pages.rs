@@ -80,6 +80,13 @@ pub fn reserve_usable(at: usize, size: usize) -> bool {
     map_fixed(at, size, PROT_READ_WRITE, MAP_FIXED_NOREPLACE)
 }
 
+/// As [`reserve_usable`], but with memory that all processes share that are forked from this one.
+pub fn reserve_shared(at: usize, size: usize) -> bool {
+    const ANONYMOUS: usize = 0x20;
+    let flags = MAP_SHARED | ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    call(SYS_MMAP, [at, size, PROT_READ_WRITE, flags, usize::MAX, 0]) == at as isize
+}
+
 /// Gives memory to a part of such a range. Returns whether it succeeded.
 pub fn make_usable(at: usize, size: usize) -> bool {
     call(SYS_MPROTECT, [at, size, PROT_READ_WRITE, 0, 0, 0]) == 0

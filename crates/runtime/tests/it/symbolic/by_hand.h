@@ -37,7 +37,7 @@ static struct table *table(void) {
 
 #define CALL(n, result, ...) ((result(*)(__VA_ARGS__))table()->callbacks[n])
 
-enum { ADD = 1, SUB = 2, MUL = 3, SHL = 7, LSHR = 8, AND = 11, OR = 12, EQ = 14, ULT = 15, NOT = 25, ZEXT = 26, TRUNC = 28 };
+enum { ADD = 1, SUB = 2, MUL = 3, SHL = 8, LSHR = 9, AND = 11, OR = 12, EQ = 14, ULT = 15, NOT = 25, ZEXT = 26, TRUNC = 28 };
 
 static inline V constant(uint64_t v) { return (V){v, 0}; }
 static inline uint64_t mask(int bits) { return bits >= 64 ? ~0ull : (1ull << bits) - 1; }

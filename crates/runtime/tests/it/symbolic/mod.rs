@@ -12,7 +12,7 @@ use heisen_engine::program::Program;
 use heisen_engine::program::embedded;
 use heisen_testkit::{compile_once, root};
 use heisen_trace::symbolic::{EventKind, SymbolicEvent, SymbolicTrace};
-use heisen_trace::{Override, Plan, Policy};
+use heisen_trace::{End, Execution, Override, Plan, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -41,12 +41,15 @@ impl Parked {
     /// execution had.
     #[track_caller]
     fn trace(&mut self) -> Arc<SymbolicTrace> {
-        self.trace_of(&Plan::new(Policy::Default))
+        self.ended(&Plan::new(Policy::Default), 0)
     }
 
+    /// Likewise for a plan after which the program exits with this status.
     #[track_caller]
-    fn trace_of(&mut self, plan: &Plan) -> Arc<SymbolicTrace> {
-        let trace = self.run(plan).execution.symbolic.expect("a trace");
+    fn ended(&mut self, plan: &Plan, status: i32) -> Arc<SymbolicTrace> {
+        let Execution { end, symbolic, .. } = self.run(plan).execution;
+        let trace = symbolic.expect("a trace");
+        assert_eq!(end, End::Exit(status), "{trace:#?}");
         assert!(!trace.losses.incomplete, "{:?}", trace.losses);
         assert_eq!(trace.wrong_events(), Vec::<usize>::new(), "{trace:#?}");
         trace

@@ -1,52 +1,37 @@
-//! The stub's own functions for symbolic builds: they consist of several callbacks, see `symbolic_helpers`.
+//! Operations that the stub composes of several callbacks, because the trace does not have them.
 
-use core::arch::{asm, global_asm};
+use crate::symbolic::{heisen_sym_binary, heisen_sym_select, heisen_sym_unary};
 use heisen_abi::symbolic::{Composition, operation};
 use heisen_trace::value_op::ValueOp;
 
-// SAFETY: the signatures are those of the list of callbacks.
-unsafe extern "C" {
-    safe fn heisen_sym_unary(operation: u32, id: u32, value: u64) -> u32;
-    safe fn heisen_sym_binary(operation: u32, a: u32, b: u32, va: u64, vb: u64) -> u32;
-    safe fn heisen_sym_select(
-        operation: u32,
-        condition: u32,
-        chosen: u32,
-        a: u32,
-        b: u32,
-        va: u64,
-        vb: u64,
-    ) -> u32;
-    safe fn heisen_sym_load(address: u64, size: u32, address_id: u32, value: u64) -> u32;
-    safe fn heisen_sym_pin(id: u32, value: u64, reason: u32);
+/// The id of the result of an operation; 0 if no operand has one.
+pub fn unary(word: u32, id: u32, value: u64) -> u32 {
+    if id == 0 { 0 } else { heisen_sym_unary(word, id, value) }
 }
 
-macro_rules! forward {
-    ($($name:ident)*) => {
-        global_asm!(
-            ".pushsection .text.heisen_stub_symbolic, \"ax\", @progbits",
-            $(
-                concat!(".weak heisen_sym_", stringify!($name)),
-                concat!(".hidden heisen_sym_", stringify!($name)),
-                concat!(".type heisen_sym_", stringify!($name), ", @function"),
-                concat!("heisen_sym_", stringify!($name), ":"),
-                concat!("jmp {", stringify!($name), "}"),
-            )*
-            ".popsection",
-            $($name = sym $name,)*
-            options(att_syntax)
-        );
-    };
+/// The id of the result of an operation; 0 if no operand has one.
+pub fn binary(word: u32, a: u32, b: u32, va: u64, vb: u64) -> u32 {
+    if a | b == 0 { 0 } else { heisen_sym_binary(word, a, b, va, vb) }
 }
 
-forward!(compose index concretise clear);
+/// The id of a selection; that of the chosen operand, if the condition has none.
+pub fn select(word: u32, condition: u32, chosen: u32, a: u32, b: u32, va: u64, vb: u64) -> u32 {
+    match (condition, chosen) {
+        (0, 0) => b,
+        (0, _) => a,
+        _ => heisen_sym_select(word, condition, chosen, a, b, va, vb),
+    }
+}
 
 /// A number with its id.
 #[derive(Clone, Copy)]
-struct Number {
-    id: u32,
-    value: u64,
-    bits: u32,
+pub struct Number {
+    /// The id.
+    pub id: u32,
+    /// The value.
+    pub value: u64,
+    /// Its bits.
+    pub bits: u32,
 }
 
 /// The lowest bits of a number.
@@ -62,11 +47,12 @@ impl Number {
     /// The result of an operation whose value is known.
     fn with(self, op: ValueOp, other: Number, value: u64, bits: u32) -> Number {
         let word = operation(op as u8, self.bits, bits);
-        let id = heisen_sym_binary(word, self.id, other.id, self.value, other.value);
+        let id = binary(word, self.id, other.id, self.value, other.value);
         Number { id, value: value & mask(bits), bits }
     }
 
-    fn plus(self, other: Number) -> Number {
+    /// The sum.
+    pub fn plus(self, other: Number) -> Number {
         self.with(ValueOp::Add, other, self.value.wrapping_add(other.value), self.bits)
     }
 
@@ -114,7 +100,7 @@ impl Number {
     }
 
     fn inverted(self) -> Number {
-        let id = heisen_sym_unary(operation(ValueOp::Not as u8, self.bits, self.bits), self.id, self.value);
+        let id = unary(operation(ValueOp::Not as u8, self.bits, self.bits), self.id, self.value);
         Number { id, value: !self.value & mask(self.bits), bits: self.bits }
     }
 
@@ -123,7 +109,7 @@ impl Number {
         let word = operation(ValueOp::Select as u8, self.bits, self.bits);
         let chosen = condition.value as u32;
         let (va, vb) = (self.value, other.value);
-        let id = heisen_sym_select(word, condition.id, chosen, self.id, other.id, va, vb);
+        let id = select(word, condition.id, chosen, self.id, other.id, va, vb);
         let value = if chosen == 0 { vb } else { va };
         Number { id, value, bits: self.bits }
     }
@@ -132,7 +118,7 @@ impl Number {
         if bits == self.bits {
             return self;
         }
-        let id = heisen_sym_unary(operation(op as u8, self.bits, bits), self.id, self.value);
+        let id = unary(operation(op as u8, self.bits, bits), self.id, self.value);
         let value = if op == ValueOp::SExt { self.signed() as u64 } else { self.value };
         Number { id, value: value & mask(bits), bits }
     }
@@ -158,13 +144,13 @@ fn compared(a: Number, b: Number, signed: bool, bits: u32) -> Number {
     more.minus(less)
 }
 
-extern "C" fn compose(word: u32, a: u32, b: u32, c: u32, va: u64, vb: u64, vc: u64) -> u32 {
-    if a | b | c == 0 {
+/// The id of a [`Composition`].
+pub fn compose(word: u32, ids: [u32; 3], values: [u64; 3]) -> u32 {
+    if ids == [0; 3] {
         return 0;
     }
     let (bits, to) = (word >> 8 & 0xff, word >> 16 & 0xff);
-    let number = |id, value: u64| Number { id, value: value & mask(bits), bits };
-    let (a, b, c) = (number(a, va), number(b, vb), number(c, vc));
+    let [a, b, c] = [0, 1, 2].map(|index| Number { id: ids[index], value: values[index] & mask(bits), bits });
     let is = |composition: Composition| word as u8 == composition as u8;
     let zero = Number::constant(0, bits);
     let lowest = Number::constant(1 << (bits - 1), bits);
@@ -203,9 +189,10 @@ extern "C" fn compose(word: u32, a: u32, b: u32, c: u32, va: u64, vb: u64, vc: u
     result.id
 }
 
-extern "C" fn index(address: u32, index: u32, va: u64, vi: u64, factor: u64, bits: u32) -> u32 {
-    let index = Number { id: index, value: vi & mask(bits), bits }.resized(ValueOp::SExt, 64);
-    let scaled = match factor {
+/// An index times a factor. The index is signed.
+pub fn scaled(index: u32, value: u64, factor: u64, bits: u32) -> Number {
+    let index = Number { id: index, value: value & mask(bits), bits }.resized(ValueOp::SExt, 64);
+    match factor {
         1 => index,
         factor if factor.is_power_of_two() => {
             index.shifted_left(Number::constant(factor.trailing_zeros().into(), 64))
@@ -214,45 +201,5 @@ extern "C" fn index(address: u32, index: u32, va: u64, vi: u64, factor: u64, bit
             let by = Number::constant(factor, 64);
             index.with(ValueOp::Mul, by, index.value.wrapping_mul(factor), 64)
         }
-    };
-    Number { id: address, value: va, bits: 64 }.plus(scaled).id
-}
-
-unsafe extern "C" fn concretise(address: u64, bytes: u64, reason: u32) {
-    let mut at = 0;
-    while at < bytes {
-        // No more than there are, and no call of a function that copies.
-        let size = match bytes - at {
-            8.. => 8,
-            4.. => 4,
-            2.. => 2,
-            _ => 1,
-        };
-        let place = (address + at) as *const u8;
-        // SAFETY: the program has just read as many bytes there.
-        let value = unsafe {
-            match size {
-                8 => place.cast::<u64>().read_unaligned(),
-                4 => place.cast::<u32>().read_unaligned().into(),
-                2 => place.cast::<u16>().read_unaligned().into(),
-                _ => place.read().into(),
-            }
-        };
-        heisen_sym_pin(heisen_sym_load(address + at, size as u32, 0, value), value, reason);
-        at += size;
-    }
-}
-
-/// A single instruction, for the same reason as `plain::memset`.
-unsafe extern "C" fn clear(address: u64, words: u64) {
-    // SAFETY: the caller's own variables.
-    unsafe {
-        asm!(
-            "rep stosd",
-            inout("rdi") address => _,
-            inout("rcx") words => _,
-            in("eax") 0,
-            options(nostack, preserves_flags)
-        );
     }
 }
