@@ -21,7 +21,8 @@ pub fn decides(encoding: &Encoding, node: NodeId) -> Option<Formula> {
     match (&tree[node].key, tree[node].outcome) {
         (&(Key::Branch { condition } | Key::Defined { condition }), Outcome::Is(outcome)) => {
             // Whether a compare-exchange stores depends on what it reads in this very step.
-            let reads = tree[node].parent.is_some_and(|parent| matches!(tree[parent].key, Key::Read { .. }));
+            let before = tree[node].parent.filter(|_| tree[node].steps == 0);
+            let reads = before.is_some_and(|parent| matches!(tree[parent].key, Key::Read { .. }));
             let holds = Formula::Holds(condition);
             (!reads).then(|| if outcome == 0 { holds.not() } else { holds })
         }

@@ -4,7 +4,7 @@
 //! that they access. An access with another boundary splits a cell; what was said of the cell is then no longer assumed.
 
 use crate::clauses::{Clauses, List, Subject, before, off, on};
-use crate::tree::{NodeId, Relation, Tree};
+use crate::tree::{Key, NodeId, Relation, Tree};
 use heisen_solver::{Formula, Op, Term};
 use std::collections::{BTreeMap, HashMap};
 
@@ -192,6 +192,14 @@ impl Memory {
             }
             read.add_source(clauses, tree, write, start, cell.length, relation);
         }
+        if let Some(conflicts) = &mut self.conflicts {
+            let others = cell.reads.iter().map(|other| other.access.node);
+            let beside = others.filter(|&other| {
+                (is_update(tree, other) || is_update(tree, access.node))
+                    && tree.relation(other, access.node) == Relation::Concurrent
+            });
+            conflicts.extend(beside.map(|other| (other, access.node)));
+        }
         cell.reads.push(read);
     }
 }
@@ -257,6 +265,11 @@ impl Read {
         let (read, written) = (part(self.access), part(from));
         on(clauses.solver.terms.apply(Op::Eq, &[read, written]))
     }
+}
+
+/// Whether a read belongs to an atomic update, which counts as a write where accesses conflict.
+fn is_update(tree: &Tree, node: NodeId) -> bool {
+    matches!(tree[node].key, Key::Read { update: true, .. })
 }
 
 /// Some bytes of a value, which lies in memory with its lowest byte first.

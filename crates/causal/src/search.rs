@@ -364,10 +364,8 @@ impl Causal {
                 return;
             }
             // The process ends there; a shift goes on, with a value that nothing defines.
-            (Key::Defined { .. }, Target::Reached(_)) if !seen => {
-                if !matches!(end, End::Signal(_)) {
-                    self.exactness.add(Reason::Undefined { pc });
-                }
+            (Key::Defined { .. }, Target::Reached(_)) if !seen && !matches!(end, End::Signal(_)) => {
+                self.exactness.add(Reason::Undefined { pc });
             }
             (_, Target::Reached(_)) if seen => {
                 self.questions.set(target, State::Shown);

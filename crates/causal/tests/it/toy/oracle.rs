@@ -109,13 +109,19 @@ type StepName = (Vec<usize>, usize);
 /// What orders the steps of an execution: for each object, the changes in order, each with the reads behind it.
 type Class = BTreeMap<u64, Vec<(StepName, BTreeSet<StepName>)>>;
 
+/// The choices of each step that has any.
+type Chosen = BTreeMap<StepName, Vec<u64>>;
+
+/// An execution so far: its state, class and choices, and the number of steps of each thread.
+type Begun = (State, Class, Chosen, Vec<usize>);
+
 /// The number of classes of executions: those that differ in the order of steps that conflict, or in inputs. `None` if
 /// there are more than `most` executions.
 pub fn classes(program: &Program, most: usize) -> Option<usize> {
-    let mut all: HashSet<(Class, BTreeMap<StepName, Vec<u64>>)> = HashSet::new();
+    let mut all: HashSet<(Class, Chosen)> = HashSet::new();
     let mut executions = 0;
     let mut recorder = Recorder::new(false);
-    let mut open: Vec<(State, Class, BTreeMap<StepName, Vec<u64>>, Vec<usize>)> = Vec::new();
+    let mut open: Vec<Begun> = Vec::new();
     each_choice(|fixed| {
         let state = State::new(program, &mut recorder, fixed);
         open.push((state, Class::new(), BTreeMap::from([((vec![], 0), taken(fixed))]), Vec::new()));
