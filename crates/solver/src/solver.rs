@@ -13,7 +13,7 @@ use crate::order::{Event, Orders};
 use crate::reads::{Choice, Read, Write};
 use crate::sat::{Lit, Outcome, Sat, Statistics, Var};
 use crate::term::{Term, Terms};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Answer {
 pub struct Model {
     order: Vec<Event>,
     position: Vec<u32>,
-    values: HashMap<Term, u128>,
+    values: BTreeMap<Term, u128>,
 }
 
 impl Model {
@@ -366,7 +366,7 @@ impl Solver {
     fn model(&self) -> Model {
         let order = self.orders.model().to_vec();
         let position = positions(&order);
-        let mut values = HashMap::new();
+        let mut values = BTreeMap::new();
         for term in self.terms.unknowns() {
             let Some(built) = self.blaster.built(term) else { continue };
             let bit = |(at, bit): (usize, &Lit)| u128::from(self.sat.model(*bit)) << at;

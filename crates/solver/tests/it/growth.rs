@@ -9,7 +9,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 fn a_problem_that_grew_answers_like_brute_force() {
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let (mut yes, mut no, mut reads, mut cores) = (0, 0, 0, 0);
-    for round in 0..usual_or_nightly(250, 20_000) {
+    for round in 0..usual_or_nightly(250, 5000) {
         let mut problem = Problem::random(&mut random);
         // Formulas and the number of reads, for each level.
         let mut levels: Vec<(Vec<Formula>, usize)> = vec![(Vec::new(), 0)];

@@ -217,7 +217,7 @@ fn answers_are_those_of_z3() {
     let mut output = BufReader::new(z3.stdout.take().expect("a pipe")).lines();
     let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let (mut yes, mut no) = (0, 0);
-    for round in 0..usual_or_nightly(150, 5000) {
+    for round in 0..usual_or_nightly(150, 1500) {
         let mut generator = Generator::new();
         let mut script = String::from("(reset)\n(set-logic QF_BV)\n");
         for &unknown in &generator.unknowns {
