@@ -3,8 +3,8 @@
 //! Only a formula that uses the term asks for that literal.
 
 use crate::circuit::{Bits, Circuit};
+use crate::sat::{Lit, Sat};
 use crate::term::{Node, Term, Terms};
-use batsat::{BasicSolver, Lit};
 use heisen_trace::ValueOp as Op;
 
 /// The circuit of a term.
@@ -35,7 +35,7 @@ impl Blaster {
     }
 
     /// Whether a term has a value, and it is this bit.
-    pub fn holds(&mut self, sat: &mut BasicSolver, terms: &Terms, term: Term, value: bool) -> Lit {
+    pub fn holds(&mut self, sat: &mut Sat, terms: &Terms, term: Term, value: bool) -> Lit {
         self.build(sat, terms, term);
         let Some(Built { bits, proper, defined }) = self.built(term).cloned() else { unreachable!("built") };
         assert_eq!(bits.len(), 1, "a term of one bit");
@@ -44,7 +44,7 @@ impl Blaster {
     }
 
     /// Builds the circuit of a term.
-    pub fn build(&mut self, sat: &mut BasicSolver, terms: &Terms, term: Term) {
+    pub fn build(&mut self, sat: &mut Sat, terms: &Terms, term: Term) {
         if self.built.len() <= term.0 as usize {
             self.built.resize(term.0 as usize + 1, None);
         }
@@ -60,7 +60,9 @@ impl Blaster {
                 &Node::Constant { width, value } => {
                     plain((0..width).map(|at| self.circuit.constant(sat, value >> at & 1 == 1)).collect())
                 }
-                &Node::Unknown { width, .. } => plain((0..width).map(|_| self.circuit.fresh(sat)).collect()),
+                &Node::Unknown { width, .. } => {
+                    plain((0..width).map(|_| Lit::new(sat.new_input(false), true)).collect())
+                }
                 Node::Apply { op, width, operands } => {
                     let missing: Vec<Term> =
                         operands.iter().copied().filter(|&operand| self.built(operand).is_none()).collect();
@@ -86,7 +88,7 @@ impl Blaster {
 /// Builds the circuit of one operation.
 struct Build<'b> {
     circuit: &'b mut Circuit,
-    sat: &'b mut BasicSolver,
+    sat: &'b mut Sat,
 }
 
 impl Build<'_> {
@@ -199,12 +201,7 @@ impl Build<'_> {
         (0..width).map(|at| self.circuit.constant(self.sat, at < 128 && value >> at & 1 == 1)).collect()
     }
 
-    fn each(
-        &mut self,
-        a: &[Lit],
-        b: &[Lit],
-        gate: fn(&mut Circuit, &mut BasicSolver, Lit, Lit) -> Lit,
-    ) -> Bits {
+    fn each(&mut self, a: &[Lit], b: &[Lit], gate: fn(&mut Circuit, &mut Sat, Lit, Lit) -> Lit) -> Bits {
         a.iter().zip(b).map(|(&a, &b)| gate(self.circuit, self.sat, a, b)).collect()
     }
 

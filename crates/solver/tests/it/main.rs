@@ -2,7 +2,12 @@
 
 mod brute_force;
 mod definedness;
+mod growth;
 mod levels;
 mod limits;
 mod operators;
 mod problem;
+mod reads;
+#[path = "../../benches/solver/traces.rs"]
+mod traces;
+mod z3;

@@ -1,7 +1,7 @@
 //! Problems of the size and shape of real traces: threads that read and write shared memory under locks, and two threads
 //! that add each other's number.
 
-use heisen_solver::{Event, Formula, Op, Solver, Term};
+use heisen_solver::{Event, Formula, Op, Solver, Term, Write};
 
 /// Random numbers that are the same in every run.
 #[derive(Debug)]
@@ -17,54 +17,26 @@ impl Random {
     }
 }
 
-/// A write of a location. The write of the initial value has no event: it comes before everything.
-#[derive(Clone, Debug)]
-pub struct Write {
-    pub event: Option<Event>,
-    /// Whether it happens.
-    pub active: Formula,
-    pub value: Term,
-}
-
 fn always() -> Formula {
     Formula::All(Vec::new())
 }
 
-/// If a read happens, it has the value of the last write before it.
-pub fn reads_from(solver: &mut Solver, read: Event, active: &Formula, value: Term, writes: &[Write]) {
-    let before = |first: Option<Event>, second: Option<Event>| match (first, second) {
-        (None, _) => always(),
-        (_, None) => always().not(),
-        (Some(first), Some(second)) => Formula::Before(first, second),
-    };
-    let mut choices = vec![active.clone().not()];
-    for (number, write) in writes.iter().enumerate() {
-        let same = solver.terms.apply(Op::Eq, &[value, write.value]);
-        let mut all = vec![write.active.clone(), before(write.event, Some(read)), Formula::Holds(same)];
-        for (other_number, other) in writes.iter().enumerate() {
-            if number != other_number && other.event.is_some() {
-                all.push(Formula::Any(vec![
-                    other.active.clone().not(),
-                    before(other.event, write.event),
-                    before(Some(read), other.event),
-                ]));
-            }
-        }
-        choices.push(Formula::All(all));
-    }
-    solver.assert(&Formula::Any(choices));
-}
+/// Adds a read: [`Solver::read`], or another way to say the same.
+pub type AddRead = fn(&mut Solver, Event, &Formula, Term, &[Write]);
 
-/// Two threads: one does `i += j`, the other `j += i`, both this many times, beginning with `i = j = 1`. Returns the
-/// solver and the largest possible value. Asserts that `i` or `j` is at least `bound` in the end.
-pub fn fibonacci(rounds: usize, bound: u128) -> Solver {
+/// Two threads: one does `i += j`, the other `j += i`, both this many times, beginning with `i = j = 1`. Asserts that `i`
+/// or `j` is at least `bound` in the end.
+pub fn fibonacci(rounds: usize, bound: u128, eager: Option<usize>) -> Solver {
     let mut solver = Solver::new();
+    if let Some(eager) = eager {
+        solver.set_eager(eager);
+    }
     let one = solver.terms.constant(32, 1);
     // By thread and round: the read of the other's number, with its value, and the write of the own one.
     let mut reads: [Vec<(Event, Term)>; 2] = [Vec::new(), Vec::new()];
     let mut writes: [Vec<Write>; 2] = [Vec::new(), Vec::new()];
     for thread in 0..2 {
-        writes[thread].push(Write { event: None, active: always(), value: one });
+        writes[thread].push(Write { event: None, guard: always(), value: one });
         let (mut own, mut last) = (one, None);
         for _ in 0..rounds {
             let (read, write) = (solver.event(), solver.event());
@@ -75,13 +47,13 @@ pub fn fibonacci(rounds: usize, bound: u128) -> Solver {
             let other = solver.terms.unknown(32);
             own = solver.terms.apply(Op::Add, &[own, other]);
             reads[thread].push((read, other));
-            writes[thread].push(Write { event: Some(write), active: always(), value: own });
+            writes[thread].push(Write { event: Some(write), guard: always(), value: own });
             last = Some(write);
         }
     }
     for thread in 0..2 {
         for &(read, value) in &reads[thread] {
-            reads_from(&mut solver, read, &always(), value, &writes[1 - thread]);
+            solver.read(read, &always(), value, &writes[1 - thread]);
         }
     }
     let limit = solver.terms.constant(32, bound);
@@ -112,11 +84,15 @@ pub struct Shape {
 }
 
 /// A random trace and its constraints.
+#[derive(Debug)]
 pub struct Trace {
     pub solver: Solver,
     /// For each branch that the trace took: what must be assumed so that it is reached and goes the other way.
     pub flips: Vec<Vec<Formula>>,
+    /// All branches are reached, and go as they went.
+    pub recorded: Vec<Formula>,
     /// How many constraints of a read, a write that it may see and another write the problem has.
+    #[allow(dead_code, reason = "only the benchmark prints it")]
     pub triples: usize,
 }
 
@@ -132,15 +108,18 @@ struct Section {
 }
 
 /// Runs random threads in random order, and encodes that run.
-pub fn trace(shape: Shape, seed: u64) -> Trace {
+pub fn trace(shape: Shape, seed: u64, eager: Option<usize>, add_read: AddRead) -> Trace {
     let mut random = Random(seed);
     let mut solver = Solver::new();
+    if let Some(eager) = eager {
+        solver.set_eager(eager);
+    }
     let zero = solver.terms.constant(32, 0);
     let mut memory = vec![0_u128; shape.locations];
     let mut writes: Vec<Vec<(usize, Write)>> = vec![Vec::new(); shape.locations];
     let mut reads: Vec<(usize, usize, Event, Formula, Term)> = Vec::new();
     let mut sections: Vec<Vec<Section>> = (0..shape.locks).map(|_| Vec::new()).collect();
-    let mut flips = Vec::new();
+    let (mut flips, mut pasts) = (Vec::new(), Vec::new());
     // By thread: the last event, whether it comes this far, a value that it computed, the lock that it holds.
     let mut last: Vec<Option<Event>> = vec![None; shape.threads];
     let mut active: Vec<Formula> = vec![always(); shape.threads];
@@ -173,11 +152,12 @@ pub fn trace(shape: Shape, seed: u64) -> Trace {
                 let term = solver.terms.apply(Op::Add, &[value[thread].0, constant]);
                 memory[location] = sum;
                 writes[location]
-                    .push((thread, Write { event: Some(event), active: step.active, value: term }));
+                    .push((thread, Write { event: Some(event), guard: step.active, value: term }));
             }
             _ => {
                 let term = solver.terms.unknown(32);
                 let found = memory[location];
+                solver.prefer_value(term, found);
                 value[thread] = (term, found);
                 reads.push((thread, location, event, step.active, term));
                 if random.below(3) == 0 {
@@ -191,7 +171,11 @@ pub fn trace(shape: Shape, seed: u64) -> Trace {
                     };
                     flips.push(vec![active[thread].clone(), taken.clone().not()]);
                     // The thread comes past the branch only if the branch goes the same way.
-                    let past = Formula::Holds(solver.terms.unknown(1));
+                    let past = solver.terms.unknown(1);
+                    // While formulas are built: the recorded run came this far.
+                    solver.prefer_value(past, 1);
+                    pasts.push(past);
+                    let past = Formula::Holds(past);
                     let before = std::mem::replace(&mut active[thread], past.clone());
                     solver.assert(&past.implies(Formula::All(vec![before, taken])));
                 }
@@ -209,12 +193,14 @@ pub fn trace(shape: Shape, seed: u64) -> Trace {
     }
     let mut triples = 0;
     for (_, location, read, active, value) in reads {
-        let mut seen = vec![Write { event: None, active: always(), value: zero }];
+        let mut seen = vec![Write { event: None, guard: always(), value: zero }];
         seen.extend(writes[location].iter().map(|(_, write)| write.clone()));
         triples += seen.len() * seen.len();
-        reads_from(&mut solver, read, &active, value, &seen);
+        add_read(&mut solver, read, &active, value, &seen);
     }
-    Trace { solver, flips, triples }
+    // When questions are asked: no thread need come further than it must.
+    pasts.into_iter().for_each(|past| solver.prefer_value(past, 0));
+    Trace { solver, flips, recorded: active, triples }
 }
 
 /// Two sections of one lock do not overlap if both begin.
