@@ -203,6 +203,8 @@ pub mod program {
 
     /// The tag of a value: its number. The first ones are arguments, the others lie in the area.
     pub const VALUE: u32 = 0;
+    /// This bit beside the tag of a value says that the next word, which is signed, is to be added.
+    pub const OFFSET: u32 = 1 << 29;
     /// The tag of a constant: the other 30 bits.
     pub const SMALL: u32 = 1 << 30;
     /// The tag of a constant in the next two words, the lower half first.

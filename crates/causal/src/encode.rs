@@ -25,10 +25,10 @@ pub struct Encoding {
     pub conditions: Conditions,
     joins: Joins,
     pub deadlocks: Deadlocks,
-    /// By the node of a pin: that its value is the outcome.
-    pub pinned: HashMap<NodeId, Formula>,
     /// Whether the values of inputs are open.
     pub chooses_inputs: bool,
+    /// By the node of a pin: that its value is the outcome.
+    pub pinned: HashMap<NodeId, Formula>,
 }
 
 /// Whether the constraints say all of what an operation does.
@@ -74,7 +74,7 @@ impl Encoding {
         let deadlocks = Deadlocks::new(&mut clauses);
         let pinned = HashMap::new();
         let mut encoding =
-            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, pinned, chooses_inputs };
+            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, chooses_inputs, pinned };
         let (event, active) = (encoding.clauses.solver.event(), encoding.clauses.truth());
         encoding.begin(None, event, active);
         encoding

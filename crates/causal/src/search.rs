@@ -20,16 +20,16 @@ pub struct Options {
     pub steps: u64,
     /// Whether to ask for deadlocks.
     pub deadlocks: bool,
+    /// Whether to choose inputs. If not, they keep the values that the program gives them.
+    pub inputs: bool,
     /// Whether to ask for two threads that are about to do conflicting accesses, so that a detector of data races sees
     /// each such pair. Pairs of atomic accesses are asked for, too: traces do not tell them apart.
     pub meetings: bool,
-    /// Whether to choose inputs. If not, they keep the values that the program gives them.
-    pub inputs: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: 4_000_000, deadlocks: true, meetings: false, inputs: true }
+        Options { steps: 4_000_000, deadlocks: true, inputs: true, meetings: false }
     }
 }
 
@@ -87,9 +87,19 @@ pub struct Causal {
     /// A plan that has to run again, or the first plan.
     again: Option<Plan>,
     restarts: u32,
+    /// The largest [`SymbolicTrace::shared`] so far.
+    shared: u64,
     counts: Counts,
     /// The places of conflicting accesses that executions have done one right after the other.
     met: BTreeSet<(u64, u64)>,
+}
+
+/// Traces that lack events of memory that is shared.
+enum Outdated {
+    None,
+    Earlier,
+    /// The earlier ones and the new one.
+    Both,
 }
 
 #[derive(Debug, Default)]
@@ -122,6 +132,7 @@ impl Causal {
             out: Vec::new(),
             again: Some(Plan::new(Policy::Default)),
             restarts: 0,
+            shared: 0,
             counts: Counts::default(),
             met: BTreeSet::new(),
         }
@@ -210,11 +221,15 @@ impl Causal {
     /// # Panics
     /// If the plan is not out.
     pub fn done(&mut self, plan: &Plan, trace: &SymbolicTrace, end: &End) {
-        let Out { target, siblings, .. } = self.take(plan);
+        let Out { mut target, siblings, .. } = self.take(plan);
         self.counts.executions += 1;
-        if trace.losses.incomplete && self.restarts < MOST_RESTARTS {
-            self.restart();
-            return;
+        match self.outdates(trace) {
+            Outdated::Both => return self.restart(Some(Plan::new(Policy::Default))),
+            Outdated::Earlier => {
+                self.restart(None);
+                target = None;
+            }
+            Outdated::None => {}
         }
         let new = self.learn(trace, end);
         if let Some(target) = target {
@@ -254,11 +269,32 @@ impl Causal {
     pub fn absorb(&mut self, trace: &SymbolicTrace, end: &End) {
         self.again = None;
         self.counts.executions += 1;
-        if trace.losses.incomplete && self.restarts < MOST_RESTARTS {
-            self.restart();
-            return;
+        match self.outdates(trace) {
+            Outdated::Both => return self.restart(Some(Plan::new(Policy::Default))),
+            Outdated::Earlier => self.restart(None),
+            Outdated::None => {}
         }
         self.learn(trace, end);
+    }
+
+    /// Which traces lack events, as this one shows.
+    fn outdates(&mut self, trace: &SymbolicTrace) -> Outdated {
+        let grown = trace.shared > self.shared;
+        self.shared = self.shared.max(trace.shared);
+        match (trace.losses.incomplete, grown && !self.is_new()) {
+            (false, false) => Outdated::None,
+            _ if self.restarts >= MOST_RESTARTS => {
+                self.exactness.add(Reason::Incomplete);
+                Outdated::None
+            }
+            (true, _) => Outdated::Both,
+            (false, true) => Outdated::Earlier,
+        }
+    }
+
+    /// Whether no execution is in the tree.
+    fn is_new(&self) -> bool {
+        self.encoding.tree.nodes.len() == 1
     }
 
     /// Whether this search has handed out the plan, and not taken it back.
@@ -302,8 +338,9 @@ impl Causal {
         }
     }
 
-    /// Earlier traces lack events of memory that was not known to be shared, so they count for nothing.
-    fn restart(&mut self) {
+    /// Earlier traces lack events of memory that was not known to be shared, so they count for nothing. The search goes on
+    /// with this plan.
+    fn restart(&mut self, plan: Option<Plan>) {
         self.restarts += 1;
         self.encoding = encoding(&self.options);
         self.questions = Questions::default();
@@ -311,7 +348,7 @@ impl Causal {
         for out in &mut self.out {
             out.target = None;
         }
-        self.again = Some(Plan::new(Policy::Default));
+        self.again = plan;
     }
 
     /// Whether the execution has shown what its plan was made for.

@@ -228,10 +228,12 @@ functions! {
     fn LLVMIsAConstant(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAConstantInt(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAFunction(*mut RawValue) -> *mut RawValue;
+    fn LLVMIsAGlobalVariable(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAInlineAsm(*mut RawValue) -> *mut RawValue;
     fn LLVMIsDeclaration(*mut RawValue) -> c_int;
     fn LLVMIsAInstruction(*mut RawValue) -> *mut RawValue;
     fn LLVMIsFunctionVarArg(*mut RawType) -> c_int;
+    fn LLVMIsGlobalConstant(*mut RawValue) -> c_int;
     fn LLVMMDNodeInContext2(*mut RawContext, *const *mut RawMetadata, usize) -> *mut RawMetadata;
     fn LLVMMDStringInContext2(*mut RawContext, *const c_char, usize) -> *mut RawMetadata;
     fn LLVMMetadataAsValue(*mut RawContext, *mut RawMetadata) -> *mut RawValue;

@@ -54,11 +54,15 @@ impl Run {
         let word = self.number();
         let rest = word & !step::TAG;
         match word & step::TAG {
-            step::VALUE if rest < step::ARGUMENTS => self.arguments[rest as usize & 3],
             step::VALUE => {
-                let place = (rest - step::ARGUMENTS) as usize;
-                // SAFETY: the area begins with the other values.
-                unsafe { self.area.cast::<u64>().add(place).read() }
+                let number = rest & !step::OFFSET;
+                let value = match number.checked_sub(step::ARGUMENTS) {
+                    None => self.arguments[number as usize & 3],
+                    // SAFETY: the area begins with the other values.
+                    Some(place) => unsafe { self.area.cast::<u64>().add(place as usize).read() },
+                };
+                let offset = if rest & step::OFFSET == 0 { 0 } else { self.number().cast_signed() };
+                value.wrapping_add_signed(offset.into())
             }
             step::SMALL => rest.into(),
             step::SUM => self.sum,

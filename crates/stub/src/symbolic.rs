@@ -98,6 +98,7 @@ macro_rules! callbacks {
 
         $(
             /// Calls the runtime's function of this name.
+            #[allow(clippy::too_many_arguments)]
             pub fn $name($($argument: $ty),*) -> $result {
                 let function = TABLE[Place::$name as usize].load(Relaxed);
                 // SAFETY: the entry is a function with the signature of the list. Without a runtime it is `nothing`, which

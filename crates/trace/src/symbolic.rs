@@ -252,6 +252,8 @@ pub struct SymbolicTrace {
     /// By thread number: the thread that created it, and its number among the threads of that thread, from 1. The first
     /// is the main thread.
     pub threads: Vec<Option<(u16, u16)>>,
+    /// How many granules of memory were known to be shared: accesses of others have no events. It never decreases.
+    pub shared: u64,
     /// The shared memory as it was when the execution began: addresses of bytes, in ascending order. Memory that was not
     /// there is missing.
     pub initial: Vec<(u64, u8)>,

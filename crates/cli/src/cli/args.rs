@@ -55,14 +55,16 @@ pub enum Command {
     /// Offer Heisen to agents by the Model Context Protocol, over standard input and output
     #[command(after_help = MCP_HELP)]
     Mcp,
-    /// Compile and link C like cc, with instrumentation: CC="heisen cc" make (HEISEN_CC names the real compiler)
+    /// Compile and link C like cc, with instrumentation: CC="heisen cc" make (HEISEN_CC names the real compiler);
+    /// heisen cc --symbolic instruments expressions as well, by clang
     #[command(disable_help_flag = true)]
     Cc {
         /// Arguments of the compiler
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
         args: Vec<OsString>,
     },
-    /// Compile and link C++ like c++, with instrumentation: CXX="heisen c++" make (HEISEN_CXX names the real compiler)
+    /// Compile and link C++ like c++, with instrumentation: CXX="heisen c++" make (HEISEN_CXX names the real compiler);
+    /// heisen c++ --symbolic instruments expressions as well, by clang++
     #[command(name = "c++", disable_help_flag = true)]
     Cpp {
         /// Arguments of the compiler

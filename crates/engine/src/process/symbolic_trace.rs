@@ -150,7 +150,9 @@ fn read(header: &Header, words: &[AtomicU64], initial: Vec<(u64, u8)>) -> Symbol
     let (nodes, events) = split(header, words);
     let raw: Vec<Raw> = entries(events, header.events.load(Relaxed)).map(Raw::of).collect();
     let mut raw = without_outdated(raw);
-    let mut trace = SymbolicTrace { initial, threads: read_threads(header), ..SymbolicTrace::default() };
+    let shared = header.shared_count.load(Relaxed);
+    let mut trace =
+        SymbolicTrace { initial, shared, threads: read_threads(header), ..SymbolicTrace::default() };
     let cut = read_nodes(&mut trace, nodes, header.nodes.load(Relaxed), &mut raw);
     let cut = read_events(&mut trace, header, &raw) || cut;
     // Without the events of unknowns there are no unknowns.

@@ -5,6 +5,7 @@ use crate::program::embedded;
 use crate::program::instrument;
 use crate::program::instrument::Compiler;
 use crate::program::rust_std::StdBuild;
+use crate::program::symbolic::{self, Output, Ran};
 use crate::program::{Program, hash};
 use std::ffi::OsString;
 use std::fs;
@@ -57,6 +58,8 @@ pub enum Extent {
     Program,
     /// The source and Rust's standard library are instrumented.
     WithStd,
+    /// The source and Rust's standard library are instrumented, and their expressions.
+    Symbolic,
 }
 
 /// Compiles `source` into a directory below `directory/build` and returns the program.
@@ -76,6 +79,7 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, extent: Ext
     match extent {
         Extent::AsItIs => of.extend(b" as it is"),
         Extent::Program => {}
+        Extent::Symbolic => of.extend(b" symbolic"),
         Extent::WithStd if language == Language::Rust => of.extend(b" with std"),
         Extent::WithStd => {
             return Err(Error::Input(format!("{shown} is not a .rs file; --with-std is for Rust only")));
@@ -116,11 +120,25 @@ fn run_compiler(language: Language, source: &Path, target: &Path, extent: Extent
     }
     args.extend([source.into(), "-o".into(), target.into()]);
     let (compiler, options) = words.split_first().map_or((&compiler, &words[..]), |split| split);
+    if extent == Extent::Symbolic && language != Language::Rust {
+        let clang =
+            symbolic::clang(if language == Language::C { symbolic::C } else { symbolic::CPP }, &words)?;
+        return match symbolic::run(&clang, &args, Output::Captured)? {
+            Ran { success: true, .. } => Ok(()),
+            Ran { said, .. } => {
+                let clang = clang.join(" ".as_ref());
+                let said = String::from_utf8_lossy(&said);
+                let said = said.trim_end();
+                Err(Error::Input(format!("{shown} does not compile ({}):\n{said}", clang.display())))
+            }
+        };
+    }
     let mut environment = Vec::new();
     match (extent, language) {
         (Extent::AsItIs, _) => {}
-        (Extent::WithStd, _) => {
+        (Extent::WithStd | Extent::Symbolic, _) => {
             let whole = StdBuild::new(compiler, "cc".into())?;
+            let whole = if extent == Extent::Symbolic { whole.symbolic() } else { whole };
             // The output for the linker is requested explicitly, because the bitcode is a second output with
             // the same name.
             args.extend(["--emit=link".into(), "-Clto=fat".into()]);

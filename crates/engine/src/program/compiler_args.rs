@@ -44,6 +44,19 @@ const SANITIZERS: &[&str] = &[
 /// How many argument files are read; such a file may name itself.
 const MAX_FILES: usize = 2000;
 
+/// A part of a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A file that is compiled, with the language that an option before it names.
+    Source(OsString, Option<OsString>),
+    /// A file for the linker.
+    Input(OsString),
+    /// The file that is made.
+    Output(OsString),
+    /// An option, with its value if that is the next argument.
+    Option(Vec<OsString>),
+}
+
 /// What a compiler call asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
@@ -59,6 +72,8 @@ pub struct Call {
     pub thread: Option<bool>,
     /// A sanitizer that cannot be combined with Heisen.
     pub sanitizer: Option<&'static str>,
+    /// Everything, in order, without the options that name languages.
+    pub parts: Vec<Part>,
 }
 
 impl Call {
@@ -75,13 +90,16 @@ impl Call {
         let (mut for_linker, mut language) = (false, None::<OsString>);
         let mut args = all.into_iter();
         while let Some(arg) = args.next() {
-            let text = arg.to_string_lossy();
+            let text = arg.to_string_lossy().into_owned();
+            call.parts.push(Part::Option(vec![arg.clone()]));
             if NO_LINK.contains(&&*text) {
                 call.links = false;
             } else if text == "-x" || text == "--language" {
                 language = args.next().filter(|language| language != "none");
+                call.parts.pop();
             } else if let Some(joined) = text.strip_prefix("-x") {
                 language = (joined != "none").then(|| joined.into());
+                call.parts.pop();
             } else if let Some(list) = text.strip_prefix("-fsanitize=") {
                 if list.split(',').any(|s| s == "thread") {
                     call.thread = Some(true);
@@ -102,9 +120,16 @@ impl Call {
                 call.links &= !list.split(',').any(partial);
             } else if text == "-Xlinker" {
                 let option = args.next();
+                call.parts.pop();
+                call.parts.push(Part::Option([arg].into_iter().chain(option.clone()).collect()));
                 call.links &= !option.is_some_and(|option| option == "-r" || option == "--relocatable");
+            } else if let Some(joined) = joined_output(&text) {
+                let output = if joined.is_empty() { args.next() } else { Some(joined.into()) };
+                call.parts.pop();
+                call.parts.extend(output.map(Part::Output));
             } else if WITH_VALUE.contains(&&*text) {
-                args.next();
+                call.parts.pop();
+                call.parts.push(Part::Option([arg].into_iter().chain(args.next()).collect()));
             } else if text == "-" || !text.starts_with('-') {
                 let ending = Path::new(&arg).extension().and_then(OsStr::to_str).unwrap_or_default();
                 let header = match &language {
@@ -114,12 +139,23 @@ impl Call {
                 let source = language.is_some() || SOURCES.contains(&ending) || text == "-";
                 call.compiles |= header || source;
                 for_linker |= !header;
+                call.parts.pop();
+                call.parts.push(match header || source {
+                    true => Part::Source(arg, language.clone()),
+                    false => Part::Input(arg),
+                });
             }
         }
         call.links &= for_linker;
         call.sanitizer = sanitizers.first().copied();
         call
     }
+}
+
+/// What follows an option that names the output, in the same argument.
+fn joined_output(text: &str) -> Option<&str> {
+    let is_other = text.starts_with("-ob");
+    if text == "--output" { Some("") } else { text.strip_prefix("-o").filter(|_| !is_other) }
 }
 
 /// Replaces each `@FILE` by the arguments in the file, as the compiler does.

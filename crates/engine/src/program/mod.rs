@@ -8,6 +8,7 @@ pub mod instrument;
 pub(crate) mod libraries;
 pub mod rust_std;
 pub(crate) mod sanitizer;
+pub mod symbolic;
 pub(crate) mod test_program;
 pub mod uninstrumented;
 

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::program::embedded;
 use heisen_llvm::instrument::instrument;
 use heisen_llvm::library::{self, Library};
+use heisen_llvm::symbolic::{self, Stage};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,6 +23,8 @@ pub const LINKER: &str = "heisen-linker";
 
 /// The variable that names the LLVM library to the linker.
 const LLVM: &str = "HEISEN_LLVM";
+/// The variable that asks the linker for a symbolic build.
+const SYMBOLIC: &str = "HEISEN_LINK_SYMBOLIC";
 /// The variable that names the real linker.
 const REAL: &str = "HEISEN_LINKER";
 
@@ -31,7 +34,7 @@ pub struct StdBuild {
     /// Flags for each crate of the program, in addition to optimisation across crates (`-Clto=fat`).
     pub flags: Vec<String>,
     /// Environment variables for the linker.
-    pub environment: [(&'static str, OsString); 2],
+    pub environment: Vec<(&'static str, OsString)>,
 }
 
 impl StdBuild {
@@ -55,7 +58,13 @@ impl StdBuild {
             format!("-Clinker={}", path(linker_of_ours)?),
             format!("-Clink-arg={stub}"),
         ];
-        Ok(StdBuild { flags, environment: [(LLVM, llvm.into()), (REAL, linker)] })
+        Ok(StdBuild { flags, environment: vec![(LLVM, llvm.into()), (REAL, linker)] })
+    }
+
+    /// The same for a build whose expressions are instrumented, too.
+    pub fn symbolic(mut self) -> StdBuild {
+        self.environment.push((SYMBOLIC, "1".into()));
+        self
     }
 }
 
@@ -70,7 +79,10 @@ pub fn link(args: &[OsString]) -> Error {
         let instrumented = variable(LLVM)
             .ok_or_else(|| heisen_llvm::Error(format!("{LLVM} is not set; build with --with-std instead")))
             .and_then(|path| Library::open(Path::new(&path)))
-            .and_then(|library| instrument(&library, &bitcode, &object));
+            .and_then(|library| match variable(SYMBOLIC) {
+                Some(_) => symbolic::instrument(&library, &bitcode, &object, Stage::Optimised),
+                None => instrument(&library, &bitcode, &object),
+            });
         if let Err(error) = instrumented {
             return input(error);
         }

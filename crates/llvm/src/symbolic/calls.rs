@@ -8,6 +8,9 @@ use crate::symbolic::step::{Concrete, Id, Operand, Step};
 use heisen_abi::symbolic::{ARGUMENTS, update};
 use heisen_trace::symbolic::PinReason;
 
+/// Callbacks in which no other thread gets its turn, so that steps may wait.
+const MARKERS: [&str; 2] = ["__tsan_func_entry", "__tsan_func_exit"];
+
 /// A callback of ThreadSanitizer that accesses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
@@ -54,6 +57,9 @@ impl Planner<'_> {
                 Effect::None => {}
                 Effect::Before => self.flush_effects(at),
             };
+        }
+        if self.named(at).is_some_and(|name| MARKERS.contains(&&*name)) {
+            return;
         }
         self.call_arguments(at);
         if self.ir.must_tail(at) {

@@ -101,7 +101,8 @@ impl<'a> Emitter<'a> {
         let word = ir.int(64);
         match of {
             Concrete::Constant(number) => ir.number(word, number),
-            Concrete::Sum => ir.number(word, 0),
+            // Programs compute these.
+            Concrete::Sum | Concrete::Address(..) => ir.number(word, 0),
             Concrete::Leaf(value, index) => match self.layouts.of(ir, ir.type_of(value)) {
                 Some(leaves) => build(ir, value, &leaves[index]),
                 None => ir.number(word, 0),
@@ -109,10 +110,6 @@ impl<'a> Emitter<'a> {
             Concrete::NotLeaf(value) => {
                 let not = ir.compare(predicate::EQ, value, ir.number(ir.int(1), 0));
                 ir.cast(instruction::ZEXT, not, word)
-            }
-            Concrete::Address(base, offset) => {
-                let base = self.value(Concrete::Leaf(base, 0));
-                if offset == 0 { base } else { ir.binary(instruction::ADD, base, ir.number(word, offset)) }
             }
             Concrete::Memory(address, bytes) => {
                 let loaded = ir.load(ir.int(8 * bytes), address);

@@ -103,15 +103,26 @@ impl Encoder<'_> {
                 }
             },
             Concrete::Sum => self.number(program::SUM),
+            Concrete::Address(base, offset) => {
+                let index = self.index(Concrete::Leaf(base, 0));
+                self.number(program::VALUE | program::OFFSET | index);
+                self.number(offset.cast_unsigned());
+            }
             value => {
-                let known = self.values.iter().position(|known| *known == value);
-                let index = known.unwrap_or_else(|| {
-                    self.values.push(value);
-                    self.values.len() - 1
-                });
-                self.number(program::VALUE | index as u32);
+                let index = self.index(value);
+                self.number(program::VALUE | index);
             }
         }
+    }
+
+    /// The number of a value.
+    fn index(&mut self, value: Concrete) -> u32 {
+        let known = self.values.iter().position(|known| *known == value);
+        let index = known.unwrap_or_else(|| {
+            self.values.push(value);
+            self.values.len() - 1
+        });
+        index as u32
     }
 
     fn ids(&mut self, operands: &[Operand]) {

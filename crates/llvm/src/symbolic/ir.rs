@@ -359,6 +359,11 @@ impl<'a> Ir<'a> {
         !llvm!(self, LLVMIsAFunction(of.0)).is_null()
     }
 
+    /// Whether a value is a variable that is never written.
+    pub fn is_constant_variable(&self, of: Value) -> bool {
+        !llvm!(self, LLVMIsAGlobalVariable(of.0)).is_null() && llvm!(self, LLVMIsGlobalConstant(of.0)) != 0
+    }
+
     /// Whether a value is inline assembly.
     pub fn is_assembly(&self, of: Value) -> bool {
         !llvm!(self, LLVMIsAInlineAsm(of.0)).is_null()

@@ -2,6 +2,7 @@
 
 use crate::symbolic::ir::Value;
 use crate::symbolic::layout::Leaf;
+use crate::symbolic::opcode::instruction;
 use crate::symbolic::plan::Planner;
 use crate::symbolic::step::{Concrete, Id, Operand, Step};
 use heisen_abi::symbolic::update;
@@ -26,7 +27,18 @@ const UPDATES: [u32; 11] = [
 impl Planner<'_> {
     pub(super) fn load(&mut self, at: Value) {
         let address = self.ir.operand(at, 0);
+        if self.is_constant_memory(address) {
+            return self.pin(address, PinReason::Address);
+        }
         self.loaded(at, address);
+    }
+
+    /// Whether an address is in a variable that nobody writes: what lies there is no expression.
+    fn is_constant_memory(&self, mut address: Value) -> bool {
+        while self.ir.is_instruction(address) && self.ir.opcode(address) == instruction::GET_ELEMENT_PTR {
+            address = self.ir.operand(address, 0);
+        }
+        self.ir.is_constant_variable(address)
     }
 
     /// A value was loaded from an address: by an instruction, or by a callback.
@@ -43,7 +55,7 @@ impl Planner<'_> {
             self.pin(address, PinReason::Address);
         }
         let ids = leaves.iter().enumerate().map(|(index, leaf)| {
-            let place = if one { self.operand(address) } else { part_of(address, leaf) };
+            let place = if one { self.operand(address) } else { self.part_of(address, leaf) };
             let value = Concrete::Leaf(at, index);
             let (size, out) = (leaf.bytes() as u32, self.new_id());
             self.push(Step::Load { address: place, size, value, out });
@@ -55,6 +67,16 @@ impl Planner<'_> {
         });
         let ids = ids.collect();
         self.set(at, ids);
+    }
+
+    /// The place of a leaf of a value in memory.
+    fn part_of(&self, address: Value, leaf: &Leaf) -> Operand {
+        let offset = leaf.offset as i32;
+        Operand::concrete(match self.operand(address).value {
+            Concrete::Leaf(base, _) if offset != 0 => Concrete::Address(base, offset),
+            Concrete::Address(base, before) => Concrete::Address(base, before.wrapping_add(offset)),
+            value => value,
+        })
     }
 
     pub(super) fn store(&mut self, at: Value) {
@@ -84,7 +106,7 @@ impl Planner<'_> {
         }
         let ids = self.ids_of(value);
         for (index, leaf) in leaves.iter().enumerate() {
-            let place = if leaves.len() == 1 { self.operand(address) } else { part_of(address, leaf) };
+            let place = if leaves.len() == 1 { self.operand(address) } else { self.part_of(address, leaf) };
             let mut part = match (leaves.len(), self.ir.constant_int(value)) {
                 (1, Some(number)) => Operand::constant(number),
                 _ => Operand { id: ids[index], value: Concrete::Leaf(value, index) },
@@ -172,9 +194,4 @@ impl Planner<'_> {
         let [to, bytes] = [to, bytes].map(|value| self.operand(value));
         self.push(Step::Fill { to, bytes, byte });
     }
-}
-
-/// The place of a leaf of a value in memory.
-fn part_of(address: Value, leaf: &Leaf) -> Operand {
-    Operand::concrete(Concrete::Address(address, leaf.offset))
 }

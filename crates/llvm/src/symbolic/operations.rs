@@ -242,6 +242,32 @@ impl Planner<'_> {
         self.set(at, ids);
     }
 
+    /// The bytes that an address computation adds, if they are constant.
+    pub(super) fn fixed_offset(&self, at: Value) -> Option<u64> {
+        let mut ty = self.ir.source_type(at);
+        let mut bytes = 0u64;
+        for (number, &index) in self.ir.operands(at).iter().enumerate().skip(1) {
+            let fixed = self.ir.constant_int(index)?;
+            if number > 1 && self.ir.kind(ty) == kind::STRUCT {
+                bytes = bytes.wrapping_add(self.ir.field_offset(ty, fixed as u32));
+                ty = self.ir.element_type(ty, fixed as u32);
+                continue;
+            }
+            if number > 1 {
+                ty = self.ir.element_type(ty, 0);
+            }
+            let signed = self.signed(index, fixed);
+            bytes = bytes.wrapping_add(signed.wrapping_mul(self.ir.stride(ty)));
+        }
+        Some(bytes)
+    }
+
+    /// A constant index, extended by its sign.
+    fn signed(&self, index: Value, number: u64) -> u64 {
+        let unused = 64 - self.bits(index).unwrap_or(64);
+        ((number << unused) as i64 >> unused) as u64
+    }
+
     fn address(&mut self, at: Value, operands: &[Value]) {
         if self.bits(at).is_none() {
             return self.pin_operands(at, PinReason::Vector);
@@ -264,9 +290,8 @@ impl Planner<'_> {
                 }
             };
             match (fixed, self.bits(index)) {
-                (Some(number), bits) => {
-                    let unused = 64 - bits.unwrap_or(64);
-                    let signed = ((number << unused) as i64 >> unused) as u64;
+                (Some(number), _) => {
+                    let signed = self.signed(index, number);
                     fixed_bytes = fixed_bytes.wrapping_add(signed.wrapping_mul(scale));
                 }
                 (None, Some(bits)) if self.is_symbolic(index) => {

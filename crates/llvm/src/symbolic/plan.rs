@@ -290,7 +290,39 @@ impl Planner<'_> {
         let id = self.ids.get(&value).map_or(Id::NONE, |ids| ids[leaf]);
         match self.ir.constant_int(value) {
             Some(number) => Operand::constant(number),
-            None => Operand { id, value: Concrete::Leaf(value, leaf) },
+            None => Operand { id, value: self.concrete(value, leaf) },
+        }
+    }
+
+    /// A leaf of a value, by way of the value from which it differs by a constant only. So a program needs fewer values.
+    fn concrete(&self, value: Value, leaf: usize) -> Concrete {
+        if self.scalar(value).is_none() {
+            return Concrete::Leaf(value, leaf);
+        }
+        let (mut at, mut offset) = (value, 0u64);
+        while self.ir.is_instruction(at) {
+            let from = self.ir.operand(at, 0);
+            match self.ir.opcode(at) {
+                instruction::GET_ELEMENT_PTR => {
+                    let Some(bytes) = self.fixed_offset(at) else { break };
+                    offset = offset.wrapping_add(bytes);
+                }
+                instruction::ZEXT | instruction::PTR_TO_INT | instruction::INT_TO_PTR => {
+                    if self.bits(from) > self.bits(at) {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+            if self.bits(from).is_none() {
+                break;
+            }
+            at = from;
+        }
+        match i32::try_from(offset.cast_signed()) {
+            Ok(0) => Concrete::Leaf(at, 0),
+            Ok(offset) => Concrete::Address(at, offset),
+            Err(_) => Concrete::Leaf(value, leaf),
         }
     }
 

@@ -25,8 +25,8 @@ pub enum Concrete {
     Leaf(Value, usize),
     /// The opposite of a value of one bit.
     NotLeaf(Value),
-    /// An address some bytes after another one.
-    Address(Value, u64),
+    /// A value of one leaf, extended to 64 bits, plus some bytes.
+    Address(Value, i32),
     /// The address that the last summand was added to.
     Sum,
     /// What lies at an address, of this many bytes.

@@ -1,3 +1,4 @@
-//! Tests of the instrumentation by LLVM, which instruments Rust's standard library together with programs.
+//! Tests of the instrumentation by LLVM: of Rust's standard library together with programs, and of expressions.
 
+mod symbolic;
 mod with_std;

@@ -81,15 +81,10 @@ pub fn fills(to: usize, length: usize, byte: Operand, pc: usize) {
 
 /// A new block of memory is full of zeros. Where it is shared, that is a write; elsewhere nobody has accessed it.
 pub fn zeroed(to: usize, length: usize, pc: usize) {
-    let mut done = 0;
-    while done < length && symbolic_log::is_on() {
-        let at = to + done;
-        let size = in_word(at, length - done);
-        if sharing::has_shared(at, size) {
-            Access { address: at, size, pc }.stores(CONCRETE, 0);
-        }
-        done += size;
-    }
+    sharing::each_shared_word(to, length, |at| {
+        let size = in_word(at, to + length - at);
+        Access { address: at, size, pc }.stores(CONCRETE, 0);
+    });
 }
 
 /// A block was stored that is no expression: its values are in memory.

@@ -85,8 +85,28 @@ fn find_identity() -> u32 {
 }
 
 /// Whether a part of at most 8 bytes of memory is shared.
-pub fn has_shared(address: usize, size: usize) -> bool {
+fn has_shared(address: usize, size: usize) -> bool {
     (address & !(STEP - 1)..address + size).step_by(STEP).any(|at| owner(at).get() & SHARED != 0)
+}
+
+/// Calls `with` for the addresses in a range of the aligned words of 8 bytes that are shared. The memory of owners of a
+/// large range is not read, because reading it fills it.
+pub fn each_shared_word(start: usize, length: usize, mut with: impl FnMut(usize)) {
+    let header = symbolic_log::header();
+    let count = header.shared_count.load(Relaxed) as usize;
+    let end = start.saturating_add(length);
+    if length / 8 <= count {
+        let words = (start & !7..end).step_by(8).map(|word| word.max(start));
+        return words.filter(|&at| has_shared(at, (8 - (at & 7)).min(end - at))).for_each(with);
+    }
+    for granule in header.shared.iter().take(count) {
+        let at = (granule.load(Relaxed) * GRANULE) as usize;
+        // The first granule of a word stands for both.
+        let second = at & 4 != 0 && at - STEP >= start && owner(at - STEP).get() & SHARED != 0;
+        if at + STEP > start && at < end && !second {
+            with((at & !7).max(start));
+        }
+    }
 }
 
 /// The running thread accesses a granule: whether it is shared.

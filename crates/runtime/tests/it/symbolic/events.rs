@@ -438,23 +438,25 @@ fn an_exit_shows_which_threads_were_blocked() {
 
 #[test]
 fn zeros_of_new_blocks_are_written() {
-    let trace = trace(
-        "static void *other(void *a) { store(a, 4, constant(load(a, 4).v + 1)); return a; }
-         int main(void) {
-             // The second block lies where the first one lay.
-             for (int i = 0; i < 2; i++) {
-                 char *block = calloc(1, 2000);
-                 join(start(other, block + 1000));
-                 if (load(block + 1000, 4).v != 1) abort();
-                 free(block);
-             }
-             return 0;
-         }",
-    );
-    let once = [(0, true, 8, 0), (1, false, 4, 0), (1, true, 4, 1), (0, false, 4, 1)];
-    let twice = [(0, true, 8, 0), (2, false, 4, 0), (2, true, 4, 1), (0, false, 4, 1)];
-    assert_eq!(accesses(&trace), [once, twice].concat());
-    assert_eq!(trace.losses.overwritten, 0);
+    for (size, place) in [(2000, 1000), (8, 0)] {
+        let trace = trace(&format!(
+            "static void *other(void *a) {{ store(a, 4, constant(load(a, 4).v + 1)); return a; }}
+             int main(void) {{
+                 // The second block lies where the first one lay.
+                 for (int i = 0; i < 2; i++) {{
+                     char *block = calloc(1, {size});
+                     join(start(other, block + {place}));
+                     if (load(block + {place}, 4).v != 1) abort();
+                     free(block);
+                 }}
+                 return 0;
+             }}"
+        ));
+        let once = [(0, true, 8, 0), (1, false, 4, 0), (1, true, 4, 1), (0, false, 4, 1)];
+        let twice = [(0, true, 8, 0), (2, false, 4, 0), (2, true, 4, 1), (0, false, 4, 1)];
+        assert_eq!(accesses(&trace), [once, twice].concat());
+        assert_eq!(trace.losses.overwritten, 0);
+    }
 }
 
 #[test]

@@ -34,6 +34,24 @@ fn a_trace_that_outgrows_its_memory_is_cut_at_an_event() {
 }
 
 #[test]
+fn large_blocks_of_zeros_take_no_memory() {
+    trace(
+        "static char *volatile block;
+         static int x;
+         static void *other(void *a) { store(&x, 4, constant(1)); return a; }
+         int main(void) {
+             join(start(other, 0));
+             if (load(&x, 4).v != 1 || !(block = calloc(1, 1 << 29))) abort();
+             char line[200];
+             long kilobytes = -1;
+             FILE *status = fopen(\"/proc/self/status\", \"r\");
+             while (fgets(line, sizeof line, status)) sscanf(line, \"RssShmem: %ld\", &kilobytes);
+             return kilobytes < 0 || kilobytes > 100000;
+         }",
+    );
+}
+
+#[test]
 fn children_log_nothing() {
     let trace = trace(
         "#include <sys/wait.h>
