@@ -200,7 +200,7 @@ impl Insertion<'_, '_> {
                 plain(Key::Sync { op, object: 0 }, ok.into())
             }
             &EventKind::Sync { op, object, ok } => plain(Key::Sync { op, object }, ok.into()),
-            EventKind::Pending { .. } => None,
+            EventKind::Pending { .. } | EventKind::Runs => None,
         }
     }
 

@@ -179,6 +179,8 @@ pub enum EventKind {
         /// Whether it succeeded.
         ok: bool,
     },
+    /// From this step on the thread runs, until the next event of this kind. The main thread runs first.
+    Runs,
     /// The execution has ended, and this thread was about to do an operation. Nothing else of this thread follows.
     Pending {
         /// The operation; it may be an access of memory.
@@ -357,6 +359,7 @@ impl SymbolicTrace {
             EventKind::Read { .. }
             | EventKind::Input { .. }
             | EventKind::Sync { .. }
+            | EventKind::Runs
             | EventKind::Pending { .. } => false,
         };
         self.events.iter().enumerate().filter(wrong).map(|(index, _)| index).collect()

@@ -119,6 +119,8 @@ pub mod kind {
     /// At the end of the execution, the thread was about to do the operation: object; the size is 1 if it could not do it.
     /// The value is as for [`SYNC`].
     pub const PENDING: u8 = 8;
+    /// From this step on the thread runs.
+    pub const RUNS: u8 = 9;
 }
 
 /// An event:

@@ -164,6 +164,7 @@ pub fn find_program(schedule: &Schedule) -> Result<Program, Error> {
         (Some(source), Some(directory)) if !path.exists() => {
             let source = PathBuf::from(OsString::from_vec(source.clone()));
             let extent = match (schedule.instrumented, schedule.with_std) {
+                _ if schedule.symbolic => Extent::Symbolic,
                 (_, true) => Extent::WithStd,
                 (true, false) => Extent::Program,
                 (false, false) => Extent::AsItIs,

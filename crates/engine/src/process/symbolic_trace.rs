@@ -336,6 +336,7 @@ fn read_kind(
             EventKind::Input { name, number, width: raw.size, value: raw.value, node }
         }
         kind::SYNC => EventKind::Sync { op: Op::from_code(raw.op)?, object: raw.address, ok: raw.size != 0 },
+        kind::RUNS => EventKind::Runs,
         kind::PENDING => {
             EventKind::Pending { op: Op::from_code(raw.op)?, object: raw.address, blocked: raw.size != 0 }
         }

@@ -108,7 +108,7 @@ impl Program {
             rust: is_rust(&bytes),
             test_program: test_program::is_test_program(&bytes),
             with_std: false,
-            symbolic: false,
+            symbolic: is_symbolic(&bytes),
             at_ready: false,
             directory: None,
             environment: Vec::new(),
@@ -122,6 +122,11 @@ fn is_rust(bytes: &[u8]) -> bool {
     const NAMED: &[u8] = b"library/std/src/";
     let strings = Elf::parse(bytes).ok().and_then(|elf| elf.section_by_name(".rodata")?.data().ok());
     strings.unwrap_or_default().windows(NAMED.len()).any(|text| text == NAMED)
+}
+
+/// Whether an executable has symbolic code, by the note that each object with such code has.
+fn is_symbolic(bytes: &[u8]) -> bool {
+    Elf::parse(bytes).is_ok_and(|elf| elf.section_by_name(heisen_abi::symbolic::NOTE).is_some())
 }
 
 fn locate(name: &OsStr) -> Result<PathBuf> {

@@ -544,6 +544,7 @@ fn switch_to(from: usize, to: usize) {
     t.scheduled_at.set(SCHED.step.get());
     SCHED.now.set(t.epoch.get());
     dependence::switched(to);
+    operation_log::switched(to);
     fair::scheduled(to);
     if thread(from).mid_function.get() {
         xsave::preserved(|| switch_stack(thread(from), t));

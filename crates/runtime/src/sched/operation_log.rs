@@ -21,6 +21,20 @@ pub fn created(number: usize) {
     symbolic_log::thread(number, parent, t.child.get());
 }
 
+/// Another thread runs, from this step on.
+#[inline(always)]
+pub fn switched(to: usize) {
+    if symbolic_log::is_on() {
+        runs(to);
+    }
+}
+
+#[cold]
+fn runs(to: usize) {
+    let logged = Logged { kind: kind::RUNS, op: 0, address: 0, value: 0, id: 0, size: 0, pc: 0 };
+    symbolic_log::push_event(SCHED.step.get(), to as u16, logged);
+}
+
 /// The running thread does an operation. Accesses of memory are logged elsewhere, with their values.
 pub fn does(op: Op, object: usize, pc: usize) {
     if symbolic_log::is_on() && !op.is_access() {

@@ -125,6 +125,11 @@ impl Recorder {
         self.event(thread, pc, EventKind::Pending { op, object, blocked });
     }
 
+    /// The thread runs from this step on.
+    pub fn runs(&mut self, thread: usize) {
+        self.event(thread, 0, EventKind::Runs);
+    }
+
     pub fn sync(&mut self, thread: usize, pc: u64, op: Op, object: u64, ok: bool) {
         self.event(thread, pc, EventKind::Sync { op, object, ok });
     }

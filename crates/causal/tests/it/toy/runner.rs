@@ -96,6 +96,9 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
             thread = order.iter().copied().find(|&t| t == usize::from(planned.choice)).unwrap_or(first);
         }
         recorder.step = planned.step;
+        if thread != running {
+            recorder.runs(thread);
+        }
         state.step(program, thread, &mut recorder, &mut planned);
         running = thread;
     }
