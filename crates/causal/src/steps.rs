@@ -57,21 +57,14 @@ impl Counter {
     }
 }
 
-/// The steps at which one of several waiters was chosen.
+/// The steps at which one of several waiters was chosen: the wake-up comes in a later step than what causes it.
 fn choices(trace: &SymbolicTrace) -> BTreeSet<u32> {
-    let mut waiting: HashMap<u64, u32> = HashMap::new();
+    let mut last: HashMap<u16, u32> = HashMap::new();
     let mut all = BTreeSet::new();
-    for event in &trace.events {
-        let EventKind::Sync { op, object, ok: true } = event.kind else { continue };
-        let waiters = waiting.entry(object).or_default();
-        match op {
-            Op::CondWait | Op::CondTimedWait => *waiters += 1,
-            Op::CondSignal => {
-                all.extend((*waiters > 1).then_some(event.step + 1));
-                *waiters = waiters.saturating_sub(1);
-            }
-            Op::CondBroadcast => *waiters = 0,
-            _ => {}
+    for event in trace.events.iter().filter(|event| !matches!(event.kind, EventKind::Pending { .. })) {
+        let before = last.insert(event.thread, event.step);
+        if matches!(event.kind, EventKind::Sync { op: Op::Wake, .. }) && before != Some(event.step) {
+            all.insert(event.step);
         }
     }
     all

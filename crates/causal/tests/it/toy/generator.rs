@@ -52,9 +52,127 @@ struct Generator {
     words: usize,
 }
 
-/// A random program.
+/// A random program. Some are of a kind in which locks and signals decide what can happen.
 pub fn program(seed: u64, features: Features) -> Program {
     let mut random = Random::new(seed);
+    match random.below(6) {
+        0 if features == Features::Mutexes || features == Features::Conditions => sections(random),
+        1 | 2 if features == Features::Conditions => waiters(random),
+        _ => mixed(random, features),
+    }
+}
+
+/// Two threads with sections of mostly one mutex, in which what is read twice or written and read back mostly does not
+/// change.
+fn sections(mut random: Random) -> Program {
+    let mut thread = || {
+        let mut code = Vec::new();
+        for _ in 0..1 + random.below(2) {
+            let mutex = u64::from(random.one_in(5));
+            let (x, one) = (Place::Fixed(random.below(2) as u64), Expr::Const(1));
+            let equal = |a: usize, b: Expr| Expr::of(ValueOp::Eq, Expr::Reg(a), b);
+            let mut attempt = None;
+            match random.below(4) {
+                0 => {
+                    code.push(Do::TryLock(5, mutex));
+                    attempt = Some(code.len());
+                    code.push(Do::Jump(0));
+                }
+                _ => code.push(Do::Lock(mutex)),
+            }
+            let unlocks_early = random.one_in(4);
+            code.push(Do::Load(0, x.clone(), 1));
+            if unlocks_early {
+                code.push(Do::Unlock(mutex));
+            }
+            let more = Expr::of(ValueOp::Add, Expr::Reg(0), one);
+            match random.below(3) {
+                0 => {
+                    code.push(Do::Load(1, x, 1));
+                    code.push(Do::Assert(equal(1, Expr::Reg(0))));
+                }
+                1 => {
+                    code.push(Do::Store(x.clone(), 1, more.clone()));
+                    code.push(Do::Load(1, x, 1));
+                    code.push(Do::Assert(equal(1, more)));
+                }
+                _ => code.push(Do::Store(x, 1, more)),
+            }
+            if !unlocks_early {
+                code.push(Do::Unlock(mutex));
+            }
+            if let Some(at) = attempt {
+                code[at] = Do::JumpUnless(Expr::Reg(5), code.len());
+            }
+        }
+        code
+    };
+    let code = [thread(), thread()];
+    let [first, second] = code;
+    let count = 1 + random.below(4) as u8;
+    let bound = Expr::of(ValueOp::Ule, Expr::Const(count), Expr::Reg(0));
+    let main = vec![
+        Do::Create(1),
+        Do::Create(2),
+        Do::Join(0),
+        Do::Join(1),
+        Do::Load(0, Place::Fixed(0), 1),
+        Do::Assert(bound),
+    ];
+    Program { code: vec![main, first, second], memory: vec![] }
+}
+
+/// Two threads that wait on a condition variable, and one that signals; each thread writes down that it went on.
+fn waiters(mut random: Random) -> Program {
+    let mut code = vec![Vec::new()];
+    for _ in 0..2 {
+        let (asks, times_out) = (random.one_in(2), random.one_in(4));
+        let mut body = vec![Do::Lock(0)];
+        if asks {
+            // Only waits if nothing was announced.
+            body.extend([
+                Do::Load(0, Place::Fixed(1), 1),
+                Do::JumpUnless(Expr::of(ValueOp::Eq, Expr::Reg(0), Expr::Const(0)), 4),
+            ]);
+        }
+        body.push(if times_out { Do::TimedWait(3, 0, 0) } else { Do::Wait(0, 0) });
+        body.push(Do::Add(1, Place::Fixed(0), Expr::Const(1)));
+        if random.one_in(2) {
+            body.push(Do::Assert(Expr::of(ValueOp::Eq, Expr::Reg(1), Expr::Const(random.below(2) as u8))));
+        }
+        body.push(Do::Unlock(0));
+        code.push(body);
+    }
+    let mut signaller = Vec::new();
+    let locks = random.one_in(2);
+    for _ in 0..1 + random.below(2) {
+        if locks {
+            signaller.push(Do::Lock(0));
+        }
+        if random.one_in(2) {
+            signaller.push(Do::Store(Place::Fixed(1), 1, Expr::Const(1)));
+        }
+        signaller.push(if random.one_in(4) { Do::Broadcast(0) } else { Do::Signal(0) });
+        if locks {
+            signaller.push(Do::Unlock(0));
+        }
+    }
+    if random.one_in(2) {
+        // How many have gone on already?
+        signaller
+            .extend([Do::Load(0, Place::Fixed(0), 1), Do::JumpUnless(Expr::Reg(0), signaller.len() + 2)]);
+    }
+    code.push(signaller);
+    let joined = 1 + random.below(3);
+    let mut main = vec![Do::Create(1), Do::Create(2), Do::Create(3)];
+    main.extend((0..joined).map(Do::Join));
+    main.push(Do::Load(0, Place::Fixed(0), 1));
+    main.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(0), Expr::Const(1 + random.below(2) as u8))));
+    code[0] = main;
+    Program { code, memory: vec![] }
+}
+
+fn mixed(mut random: Random, features: Features) -> Program {
     let threads = [1, 2, 2, 2, 3][random.below(5)];
     let left = 6 + random.below(5);
     let words = 1 + random.below(3);
