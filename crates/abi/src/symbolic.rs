@@ -8,7 +8,8 @@
 //! An operation is a word: its number ([`operation`]), the bits of its operands and the bits of its result. Values have at
 //! most 64 bits, extended by zeros.
 //!
-//! Without a runtime no id is ever other than 0, and the stub's own functions return 0 and do nothing else.
+//! Without a runtime code that has ids does not run, but for functions that cannot be copied. Their ids are 0, and the stub
+//! does nothing for them.
 
 /// Increases with every change of [`symbolic_callbacks`](crate::symbolic_callbacks) and of [`Frame`].
 pub const VERSION: u32 = 1;
@@ -37,8 +38,8 @@ pub struct Frame {
     /// Not 0 if memory may hold expressions, or accesses may be unknowns. Otherwise loads, stores and block operations
     /// need no callback, and functions need not look at `callee`.
     ///
-    /// While it is 0, no id is other than 0: instrumented code then looks at nothing else. Once it is not 0, it stays so
-    /// until the process ends: ids in frames of running functions are not cleared again.
+    /// While it is 0, no id is other than 0: the stub then looks at nothing else. Once it is not 0, it stays so until the
+    /// process ends: ids in frames of running functions are not cleared again.
     pub live: u32,
     /// Unused.
     pub pad: u32,

@@ -22,9 +22,7 @@ impl Runtime {
         let values = [ir.int(64); program::ARGUMENTS as usize];
         let ty = ir.function_type(&[&[ir.pointer(), ir.pointer()], &values[..]].concat(), None);
         let run = ir.add_function(&name, ty);
-        for attribute in ["nounwind", "cold"] {
-            ir.add_attribute(run, ir.attribute(attribute));
-        }
+        ir.add_attribute(run, ir.attribute("nounwind"));
         let name = CString::new(program::LOADED).unwrap_or_default();
         let loaded = ir.add_global(&name, ir.int(32));
         ir.set_visibility(run, HIDDEN);
