@@ -8,7 +8,8 @@
 //! An operation is a word: its number ([`operation`]), the bits of its operands and the bits of its result. Values have at
 //! most 64 bits, extended by zeros.
 //!
-//! Without a runtime no id is ever other than 0, and the stub's own functions return 0 and do nothing else.
+//! Without a runtime code that has ids does not run, but for functions that cannot be copied. Their ids are 0, and the stub
+//! does nothing for them.
 
 /// Increases with every change of [`symbolic_callbacks`](crate::symbolic_callbacks) and of [`Frame`].
 pub const VERSION: u32 = 1;
@@ -21,8 +22,7 @@ pub const ARGUMENTS: usize = 48;
 /// The largest number of parts of a result that may be expressions.
 pub const RESULTS: usize = 16;
 
-/// What calls hand over beside arguments and results. Instrumented code reads and writes it through the hidden variable
-/// `heisen_sym_frame` of its module, which points to it. There is one, because one thread runs at a time and no callback
+/// What calls hand over beside arguments and results. The stub of each module reads and writes it for the module's code. There is one, because one thread runs at a time and no callback
 /// lies between the writer and the reader.
 ///
 /// - Before a call with an argument whose id is not 0, the caller stores all ids and then the address of the function.
@@ -41,8 +41,8 @@ pub struct Frame {
     /// Not 0 if memory may hold expressions, or accesses may be unknowns. Otherwise loads, stores and block operations
     /// need no callback, and functions need not look at `callee`.
     ///
-    /// While it is 0, no id is other than 0: instrumented code then looks at nothing else. Once it is not 0, it stays so
-    /// until the process ends: ids in frames of running functions are not cleared again.
+    /// While it is 0, no id is other than 0: the stub then looks at nothing else. Once it is not 0, it stays so until the
+    /// process ends: ids in frames of running functions are not cleared again.
     pub live: u32,
     /// Unused.
     pub pad: u32,
@@ -184,8 +184,8 @@ macro_rules! symbolic_callbacks {
     };
 }
 
-/// The steps of instrumented code. A list of steps is a *program*, a constant of the module. Where there may be expressions,
-/// code calls `heisen_sym_run(program, area, a, b, c, d)` of the stub, which takes the steps one after the other, by
+/// The steps of instrumented code. A list of steps is a *program*, a constant of the module. Where a runtime is loaded, code
+/// calls `heisen_sym_run(program, area, a, b, c, d)` of the stub, which takes the steps one after the other, by
 /// callbacks. That keeps code small. The function keeps all general registers but `r11` (LLVM's `preserve_mostcc`). The format belongs to the name of the function: another format has another name.
 ///
 /// A program consists of words of 4 bytes. A step is a word with its number, and then as many words as are listed here:
@@ -199,7 +199,11 @@ macro_rules! symbolic_callbacks {
 /// The area are the variables of the running function: values that are not among the four arguments, of 8 bytes each, and
 /// then ids of 4 bytes. Indices count 4 bytes.
 pub mod program {
-    /// The name of the function that runs programs.
+    /// The name of the stub's hidden variable of 4 bytes that is not 0 if a runtime is loaded. Functions look at it when they
+    /// begin: where it is 0, they go on in a body that is not instrumented at all. It never changes while code of the
+    /// module runs.
+    pub const LOADED: &str = "heisen_sym_loaded";
+    /// The name of the function that runs programs. It returns at once while [`Frame::live`](super::Frame::live) is 0.
     pub const RUN: &str = "heisen_sym_run";
     /// How many values are arguments of that function.
     pub const ARGUMENTS: u32 = 4;

@@ -3,7 +3,7 @@
 //! These are the steps of a compiler with `-fsanitize=thread`, at the same point: after optimisation.
 
 use crate::Error;
-use crate::library::{Library, RawMachine, RawTarget};
+use crate::library::{Library, RawMachine, RawTarget, RawValue};
 use crate::module::{Module, c_path};
 use std::ffi::CStr;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path) -> Result<()
     let machine = Machine::new(&module)?;
     // Most of the standard library is unused.
     machine.run(&module, c"globaldce")?;
-    add_tsan(&module, &machine)?;
+    add_tsan(&module, &machine, |_| true)?;
     machine.write(&module, object)
 }
 
@@ -51,8 +51,12 @@ pub(crate) fn prepare_library(library: &Library) {
     });
 }
 
-/// Adds the calls at accesses, and the constructor.
-pub(crate) fn add_tsan(module: &Module<'_>, machine: &Machine<'_>) -> Result<(), Error> {
+/// Adds the calls at the accesses of some functions, and the constructor.
+pub(crate) fn add_tsan(
+    module: &Module<'_>,
+    machine: &Machine<'_>,
+    wanted: impl Fn(*mut RawValue) -> bool,
+) -> Result<(), Error> {
     let functions = &module.library.functions;
     // SAFETY: the name is as long as said; the context is there.
     let attribute = unsafe {
@@ -60,7 +64,7 @@ pub(crate) fn add_tsan(module: &Module<'_>, machine: &Machine<'_>) -> Result<(),
         (functions.LLVMCreateEnumAttribute)(module.context, kind, 0)
     };
     const FUNCTION: u32 = u32::MAX;
-    for function in module.bodies() {
+    for function in module.bodies().filter(|&function| wanted(function)) {
         // SAFETY: function and attribute are of the same context.
         unsafe { (functions.LLVMAddAttributeAtIndex)(function, FUNCTION, attribute) };
     }

@@ -59,6 +59,8 @@ opaque! {
     RawMetadata
     /// A use of a value.
     RawUse
+    /// Symbols that the linker keeps or drops together.
+    RawComdat
 }
 
 /// Declares the table of functions, and the function that fills it.
@@ -103,16 +105,17 @@ functions! {
     fn LLVMABIAlignmentOfType(*mut RawData, *mut RawType) -> c_uint;
     fn LLVMABISizeOfType(*mut RawData, *mut RawType) -> u64;
     fn LLVMAddAttributeAtIndex(*mut RawValue, c_uint, *mut RawAttribute);
+    fn LLVMAddCallSiteAttribute(*mut RawValue, c_uint, *mut RawAttribute);
     fn LLVMAddFunction(*mut RawModule, *const c_char, *mut RawType) -> *mut RawValue;
     fn LLVMAddGlobal(*mut RawModule, *mut RawType, *const c_char) -> *mut RawValue;
     fn LLVMAddIncoming(*mut RawValue, *const *mut RawValue, *const *mut RawBlock, c_uint);
     fn LLVMAppendBasicBlockInContext(*mut RawContext, *mut RawValue, *const c_char) -> *mut RawBlock;
     fn LLVMAppendModuleInlineAsm(*mut RawModule, *const c_char, usize);
     fn LLVMArrayType2(*mut RawType, u64) -> *mut RawType;
+    fn LLVMBasicBlockAsValue(*mut RawBlock) -> *mut RawValue;
     fn LLVMBuildAdd(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
     fn LLVMBuildAlloca(*mut RawBuilder, *mut RawType, *const c_char) -> *mut RawValue;
     fn LLVMBuildBitCast(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
-    fn LLVMBuildBr(*mut RawBuilder, *mut RawBlock) -> *mut RawValue;
     fn LLVMBuildCall2(*mut RawBuilder, *mut RawType, *mut RawValue, *const *mut RawValue, c_uint, *const c_char) -> *mut RawValue;
     fn LLVMBuildCondBr(*mut RawBuilder, *mut RawValue, *mut RawBlock, *mut RawBlock) -> *mut RawValue;
     fn LLVMBuildExtractElement(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
@@ -124,6 +127,7 @@ functions! {
     fn LLVMBuildMul(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
     fn LLVMBuildOr(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
     fn LLVMBuildPtrToInt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
+    fn LLVMBuildRet(*mut RawBuilder, *mut RawValue) -> *mut RawValue;
     fn LLVMBuildRetVoid(*mut RawBuilder) -> *mut RawValue;
     fn LLVMBuildSExt(*mut RawBuilder, *mut RawValue, *mut RawType, *const c_char) -> *mut RawValue;
     fn LLVMBuildShl(*mut RawBuilder, *mut RawValue, *mut RawValue, *const c_char) -> *mut RawValue;
@@ -159,10 +163,13 @@ functions! {
     fn LLVMGetAlignment(*mut RawValue) -> c_uint;
     fn LLVMGetArrayLength2(*mut RawType) -> u64;
     fn LLVMGetAtomicRMWBinOp(*mut RawValue) -> c_uint;
+    fn LLVMGetAttributeCountAtIndex(*mut RawValue, c_uint) -> c_uint;
+    fn LLVMGetAttributesAtIndex(*mut RawValue, c_uint, *mut *mut RawAttribute);
     fn LLVMGetBasicBlockTerminator(*mut RawBlock) -> *mut RawValue;
     fn LLVMGetCallSiteEnumAttribute(*mut RawValue, c_uint, c_uint) -> *mut RawAttribute;
     fn LLVMGetCalledFunctionType(*mut RawValue) -> *mut RawType;
     fn LLVMGetCalledValue(*mut RawValue) -> *mut RawValue;
+    fn LLVMGetComdat(*mut RawValue) -> *mut RawComdat;
     fn LLVMGetDiagInfoDescription(*mut RawDiagnostic) -> *mut c_char;
     fn LLVMGetDiagInfoSeverity(*mut RawDiagnostic) -> c_uint;
     fn LLVMGetElementType(*mut RawType) -> *mut RawType;
@@ -174,6 +181,7 @@ functions! {
     fn LLVMGetFirstFunction(*mut RawModule) -> *mut RawValue;
     fn LLVMGetFirstInstruction(*mut RawBlock) -> *mut RawValue;
     fn LLVMGetFirstUse(*mut RawValue) -> *mut RawUse;
+    fn LLVMGetFunctionCallConv(*mut RawValue) -> c_uint;
     fn LLVMGetGEPSourceElementType(*mut RawValue) -> *mut RawType;
     fn LLVMGetICmpPredicate(*mut RawValue) -> c_uint;
     fn LLVMGetIncomingBlock(*mut RawValue, c_uint) -> *mut RawBlock;
@@ -203,17 +211,20 @@ functions! {
     fn LLVMGetPoison(*mut RawType) -> *mut RawValue;
     fn LLVMGetPreviousInstruction(*mut RawValue) -> *mut RawValue;
     fn LLVMGetReturnType(*mut RawType) -> *mut RawType;
+    fn LLVMGetSection(*mut RawValue) -> *const c_char;
     fn LLVMGetSuccessor(*mut RawValue, c_uint) -> *mut RawBlock;
     fn LLVMGetTailCallKind(*mut RawValue) -> c_uint;
     fn LLVMGetTarget(*mut RawModule) -> *const c_char;
     fn LLVMGetTargetFromTriple(*const c_char, *mut *mut RawTarget, *mut *mut c_char) -> c_int;
     fn LLVMGetTypeAttributeValue(*mut RawAttribute) -> *mut RawType;
     fn LLVMGetTypeKind(*mut RawType) -> c_uint;
+    fn LLVMGetUnnamedAddress(*mut RawValue) -> c_uint;
     fn LLVMGetUsedValue(*mut RawUse) -> *mut RawValue;
     fn LLVMGetUser(*mut RawUse) -> *mut RawValue;
     fn LLVMGetValueName2(*mut RawValue, *mut usize) -> *const c_char;
     fn LLVMGetVectorSize(*mut RawType) -> c_uint;
     fn LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
+    fn LLVMGetVisibility(*mut RawValue) -> c_uint;
     fn LLVMGetVolatile(*mut RawValue) -> c_int;
     fn LLVMGlobalGetValueType(*mut RawValue) -> *mut RawType;
     fn LLVMInitializeX86AsmParser();
@@ -230,8 +241,8 @@ functions! {
     fn LLVMIsAFunction(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAGlobalVariable(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAInlineAsm(*mut RawValue) -> *mut RawValue;
-    fn LLVMIsDeclaration(*mut RawValue) -> c_int;
     fn LLVMIsAInstruction(*mut RawValue) -> *mut RawValue;
+    fn LLVMIsDeclaration(*mut RawValue) -> c_int;
     fn LLVMIsFunctionVarArg(*mut RawType) -> c_int;
     fn LLVMIsGlobalConstant(*mut RawValue) -> c_int;
     fn LLVMMDNodeInContext2(*mut RawContext, *const *mut RawMetadata, usize) -> *mut RawMetadata;
@@ -249,20 +260,26 @@ functions! {
     fn LLVMPrintModuleToFile(*mut RawModule, *const c_char, *mut *mut c_char) -> c_int;
     fn LLVMRemoveCallSiteEnumAttribute(*mut RawValue, c_uint, c_uint);
     fn LLVMRemoveEnumAttributeAtIndex(*mut RawValue, c_uint, c_uint);
+    fn LLVMReplaceAllUsesWith(*mut RawValue, *mut RawValue);
     fn LLVMRunPasses(*mut RawModule, *const c_char, *mut RawMachine, *mut RawOptions) -> *mut RawError;
     fn LLVMSetAlignment(*mut RawValue, c_uint);
+    fn LLVMSetComdat(*mut RawValue, *mut RawComdat);
+    fn LLVMSetFunctionCallConv(*mut RawValue, c_uint);
     fn LLVMSetGlobalConstant(*mut RawValue, c_int);
     fn LLVMSetInitializer(*mut RawValue, *mut RawValue);
     fn LLVMSetInstructionCallConv(*mut RawValue, c_uint);
     fn LLVMSetLinkage(*mut RawValue, c_uint);
     fn LLVMSetMetadata(*mut RawValue, c_uint, *mut RawValue);
+    fn LLVMSetSection(*mut RawValue, *const c_char);
+    fn LLVMSetTailCallKind(*mut RawValue, c_uint);
     fn LLVMSetUnnamedAddress(*mut RawValue, c_uint);
+    fn LLVMSetValueName2(*mut RawValue, *const c_char, usize);
     fn LLVMSetVisibility(*mut RawValue, c_uint);
     fn LLVMSetVolatile(*mut RawValue, c_int);
     fn LLVMStoreSizeOfType(*mut RawData, *mut RawType) -> u64;
     fn LLVMStructGetTypeAtIndex(*mut RawType, c_uint) -> *mut RawType;
-    fn LLVMTargetMachineEmitToFile(*mut RawMachine, *mut RawModule, *const c_char, c_uint, *mut *mut c_char) -> c_int;
     fn LLVMStructTypeInContext(*mut RawContext, *const *mut RawType, c_uint, c_int) -> *mut RawType;
+    fn LLVMTargetMachineEmitToFile(*mut RawMachine, *mut RawModule, *const c_char, c_uint, *mut *mut c_char) -> c_int;
     fn LLVMTypeOf(*mut RawValue) -> *mut RawType;
     fn LLVMValueAsMetadata(*mut RawValue) -> *mut RawMetadata;
     fn LLVMVerifyModule(*mut RawModule, c_uint, *mut *mut c_char) -> c_int;

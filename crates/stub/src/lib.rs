@@ -7,6 +7,9 @@
 //! with the runtime's functions. A jump preserves the return address, so the runtime sees the place in the
 //! program.
 //!
+//! For symbolic builds the stub also takes the steps that instrumented code asks for, see [`steps`]: without the runtime
+//! such code asks for none.
+//!
 //! All names are hidden, so that each module has its own stub and none depends on how another was built. They
 //! are weak, so that linking the stub twice does no harm, and so that a program may define annotations
 //! itself. The stub needs nothing from outside.

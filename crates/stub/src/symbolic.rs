@@ -3,7 +3,7 @@
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 use heisen_abi::symbolic::{ARGUMENTS, COUNT, Frame, RESULTS, Table, VERSION};
 use heisen_abi::symbolic_callbacks;
 
@@ -23,15 +23,23 @@ static UNUSED: Unused = Unused(UnsafeCell::new(Frame {
     place: 0,
 }));
 
-/// `heisen_sym_frame`.
+/// The frame: the runtime's, if there is one.
 static FRAME: AtomicPtr<Frame> = AtomicPtr::new(UNUSED.0.get());
 
-// `heisen_sym_run` stores the place of its caller in the frame. It is called only if the frame is the runtime's. It keeps all
-// general registers, so that its calls, which are rarely reached, do not disturb the code before and after them.
+/// `heisen_sym_loaded`.
+static LOADED: AtomicU32 = AtomicU32::new(0);
+
+/// A module is initialised while the runtime is loaded.
+pub fn wake() {
+    LOADED.store(1, Relaxed);
+}
+
+// `heisen_sym_run` returns at once while there are no expressions; otherwise it stores the place of its caller in the frame.
+// It keeps all general registers, so that its calls, which are rarely reached, do not disturb the code before and after them.
 global_asm!(
-    ".weak heisen_sym_frame",
-    ".hidden heisen_sym_frame",
-    ".set heisen_sym_frame, {frame}",
+    ".weak heisen_sym_loaded",
+    ".hidden heisen_sym_loaded",
+    ".set heisen_sym_loaded, {loaded}",
     ".pushsection .text.heisen_stub_symbolic, \"ax\", @progbits",
     ".p2align 4",
     ".weak heisen_sym_run",
@@ -39,7 +47,11 @@ global_asm!(
     ".type heisen_sym_run, @function",
     "heisen_sym_run:",
     ".cfi_startproc",
-    "push %rax",
+    "mov {frame}(%rip), %r11",
+    "cmpl $0, {live}(%r11)",
+    "jne 5f",
+    "ret",
+    "5: push %rax",
     "push %rcx",
     "push %rdx",
     "push %rsi",
@@ -50,8 +62,7 @@ global_asm!(
     "sub $8, %rsp",
     ".cfi_def_cfa_offset 80",
     "mov 72(%rsp), %rax",
-    "mov {frame}(%rip), %r10",
-    "mov %rax, {place}(%r10)",
+    "mov %rax, {place}(%r11)",
     "call {run}",
     "add $8, %rsp",
     "pop %r10",
@@ -67,6 +78,8 @@ global_asm!(
     ".cfi_endproc",
     ".popsection",
     frame = sym FRAME,
+    loaded = sym LOADED,
+    live = const offset_of!(Frame, live),
     place = const offset_of!(Frame, place),
     run = sym crate::steps::run,
     options(att_syntax)
@@ -133,4 +146,5 @@ pub fn take() {
         ours.store(theirs.cast_mut(), Relaxed);
     }
     FRAME.store(theirs.frame, Relaxed);
+    wake();
 }

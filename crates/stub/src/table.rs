@@ -68,4 +68,5 @@ pub extern "C" fn take() {
     for (ours, &theirs) in TABLE.iter().zip(&theirs.callbacks) {
         ours.store(theirs.cast_mut(), Relaxed);
     }
+    symbolic::wake();
 }

@@ -213,19 +213,19 @@ impl Planner<'_> {
         let symbolic = results.iter().any(|id| id.is_some());
         if symbolic || self.is_called_by_others() {
             let results = if symbolic { results } else { vec![Id::NONE; results.len()] };
-            self.push(Step::Return { function: self.function, results });
+            self.push(Step::Return { function: self.public, results });
         }
     }
 
     /// Whether code of other modules may call this function, or code that does not know which function it calls. It has
     /// to be able to tell that the function is instrumented.
     fn is_called_by_others(&self) -> bool {
-        let is_own = matches!(self.ir.linkage(self.function), linkage::INTERNAL | linkage::PRIVATE);
+        let is_own = matches!(self.ir.linkage(self.public), linkage::INTERNAL | linkage::PRIVATE);
         let calls = |user: &Value| {
             self.ir.is_call(*user)
-                && self.ir.callee(*user) == self.function
-                && !self.ir.arguments(*user).contains(&self.function)
+                && self.ir.callee(*user) == self.public
+                && !self.ir.arguments(*user).contains(&self.public)
         };
-        !is_own || !self.ir.users(self.function).iter().all(calls)
+        !is_own || !self.ir.users(self.public).iter().all(calls)
     }
 }

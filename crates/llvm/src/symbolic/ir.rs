@@ -4,7 +4,7 @@
 //! the `Ir`. Nobody uses an instruction that was erased. Therefore each function here may call LLVM.
 
 use crate::library::{
-    Functions, RawBlock, RawBuilder, RawContext, RawData, RawModule, RawType, RawUse, RawValue,
+    Functions, RawAttribute, RawBlock, RawBuilder, RawContext, RawData, RawModule, RawType, RawUse, RawValue,
 };
 use crate::module::Module;
 use crate::symbolic::opcode::{FUNCTION, MUST_TAIL, instruction, kind, linkage};
@@ -193,6 +193,96 @@ impl<'a> Ir<'a> {
         Value(llvm!(self, LLVMAddFunction(self.module, name.as_ptr(), ty.0)))
     }
 
+    /// Whether a value is this one.
+    pub fn is_same(&self, value: Value, raw: *mut RawValue) -> bool {
+        value.0 == raw
+    }
+
+    /// A new function of the same type and with the same attributes as another one.
+    pub fn add_like(&self, other: Value, name: &str) -> Value {
+        let name = CString::new(name).unwrap_or_default();
+        let ty = self.global_type(other);
+        let function = self.add_function(&name, ty);
+        let convention = llvm!(self, LLVMGetFunctionCallConv(other.0));
+        llvm!(self, LLVMSetFunctionCallConv(function.0, convention));
+        for index in self.attribute_indices(function) {
+            for attribute in self.attributes(other, index) {
+                llvm!(self, LLVMAddAttributeAtIndex(function.0, index, attribute));
+            }
+        }
+        function
+    }
+
+    /// A function takes the place of another one: its name, its uses, and how the linker sees it.
+    pub fn replace(&self, other: Value, function: Value, other_name: &str) {
+        let name = self.name(other);
+        self.set_name(other, other_name);
+        self.set_name(function, &name);
+        llvm!(self, LLVMReplaceAllUsesWith(other.0, function.0));
+        self.set_linkage(function, self.linkage(other));
+        self.set_visibility(function, llvm!(self, LLVMGetVisibility(other.0)));
+        let unnamed = llvm!(self, LLVMGetUnnamedAddress(other.0));
+        llvm!(self, LLVMSetUnnamedAddress(function.0, unnamed));
+        let section = llvm!(self, LLVMGetSection(other.0));
+        if !section.is_null() {
+            llvm!(self, LLVMSetSection(function.0, section));
+        }
+        self.share_comdat(other, function);
+    }
+
+    /// A function is kept or dropped by the linker together with another one.
+    pub fn share_comdat(&self, other: Value, function: Value) {
+        let comdat = llvm!(self, LLVMGetComdat(other.0));
+        if !comdat.is_null() {
+            llvm!(self, LLVMSetComdat(function.0, comdat));
+        }
+    }
+
+    fn set_name(&self, of: Value, name: &str) {
+        llvm!(self, LLVMSetValueName2(of.0, name.as_ptr().cast(), name.len()));
+    }
+
+    /// The indices of attributes of a function, its result, and its arguments.
+    fn attribute_indices(&self, function: Value) -> impl Iterator<Item = u32> + use<> {
+        let arguments = llvm!(self, LLVMCountParams(function.0));
+        [FUNCTION].into_iter().chain(0..=arguments)
+    }
+
+    fn attributes(&self, function: Value, index: u32) -> Vec<*mut RawAttribute> {
+        let count = llvm!(self, LLVMGetAttributeCountAtIndex(function.0, index)) as usize;
+        let mut all = vec![null_mut(); count];
+        llvm!(self, LLVMGetAttributesAtIndex(function.0, index, all.as_mut_ptr()));
+        all
+    }
+
+    /// Calls a function with the arguments of this one, which has the same type, and returns what it returns.
+    pub fn forward(&self, function: Value, to: Value) -> Value {
+        let call = self.call(to, &self.parameters(function));
+        let convention = llvm!(self, LLVMGetFunctionCallConv(to.0));
+        llvm!(self, LLVMSetInstructionCallConv(call.0, convention));
+        for index in self.attribute_indices(function).filter(|&index| index != FUNCTION) {
+            for attribute in self.attributes(function, index) {
+                llvm!(self, LLVMAddCallSiteAttribute(call.0, index, attribute));
+            }
+        }
+        match self.kind(self.type_of(call)) {
+            kind::VOID => llvm!(self, LLVMBuildRetVoid(self.builder)),
+            _ => llvm!(self, LLVMBuildRet(self.builder, call.0)),
+        };
+        call
+    }
+
+    /// A call leaves no frame behind.
+    pub fn set_must_tail(&self, call: Value) {
+        llvm!(self, LLVMSetTailCallKind(call.0, MUST_TAIL));
+    }
+
+    /// Adds an attribute to a call.
+    pub fn add_call_attribute(&self, call: Value, attribute: u32) {
+        let attribute = llvm!(self, LLVMCreateEnumAttribute(self.context, attribute, 0));
+        llvm!(self, LLVMAddCallSiteAttribute(call.0, FUNCTION, attribute));
+    }
+
     /// Removes a function that nobody uses.
     pub fn delete_function(&self, function: Value) {
         llvm!(self, LLVMDeleteFunction(function.0));
@@ -274,6 +364,12 @@ impl<'a> Ir<'a> {
     /// The block in which a function begins.
     pub fn entry(&self, of: Value) -> Block {
         Block(llvm!(self, LLVMGetEntryBasicBlock(of.0)))
+    }
+
+    /// Whether the address of a block is stored somewhere.
+    pub fn has_address(&self, block: Block) -> bool {
+        let users = self.users(Value(llvm!(self, LLVMBasicBlockAsValue(block.0))));
+        users.into_iter().any(|user| !self.is_instruction(user))
     }
 
     /// The instructions of a block.
@@ -522,11 +618,6 @@ impl<'a> Ir<'a> {
         llvm!(self, LLVMInsertIntoBuilder(self.builder, instruction.0));
     }
 
-    /// Removes an instruction that nobody uses.
-    pub fn erase(&self, instruction: Value) {
-        llvm!(self, LLVMInstructionEraseFromParent(instruction.0));
-    }
-
     /// Calls a function.
     pub fn call(&self, function: Value, arguments: &[Value]) -> Value {
         let ty = self.global_type(function);
@@ -635,19 +726,9 @@ impl<'a> Ir<'a> {
         Value(llvm!(self, LLVMBuildExtractValue(self.builder, of.0, index, c"".as_ptr())))
     }
 
-    /// Branches to a block.
-    pub fn branch(&self, to: Block) {
-        llvm!(self, LLVMBuildBr(self.builder, to.0));
-    }
-
     /// Branches to one of two blocks.
     pub fn branch_if(&self, condition: Value, yes: Block, no: Block) -> Value {
         Value(llvm!(self, LLVMBuildCondBr(self.builder, condition.0, yes.0, no.0)))
-    }
-
-    /// Returns without a result.
-    pub fn return_void(&self) {
-        llvm!(self, LLVMBuildRetVoid(self.builder));
     }
 
     /// Why LLVM does not accept the module.

@@ -7,16 +7,16 @@
 //! | `plan` | which steps a function takes beside its own, and where |
 //! | `operations`, `memory`, `calls`, `intrinsics` | the steps for each instruction |
 //! | `step` | the steps |
-//! | `guard` | splits blocks, so that steps are taken only if there may be expressions |
+//! | `bodies` | gives each function a second body, without steps, for runs without a runtime |
 //! | `encode` | writes steps as programs, see `heisen_abi::symbolic::program` |
 //! | `emit` | writes the calls that run them |
 //! | `runtime` | what the code calls, see `heisen_abi::symbolic` |
 //! | `ir`, `opcode` | LLVM's C interface |
 
+mod bodies;
 mod calls;
 mod emit;
 mod encode;
-mod guard;
 mod intrinsics;
 mod ir;
 mod layout;
@@ -32,10 +32,10 @@ use crate::Error;
 use crate::instrument::{Machine, add_tsan, prepare_library};
 use crate::library::Library;
 use crate::module::Module;
+use crate::symbolic::bodies::{Body, split};
 use crate::symbolic::emit::{Area, Emitter, hoist};
-use crate::symbolic::encode::{Encoded, encode};
-use crate::symbolic::guard::{Guards, remove_marker};
-use crate::symbolic::ir::Ir;
+use crate::symbolic::encode::encode;
+use crate::symbolic::ir::{Ir, Value};
 use crate::symbolic::plan::{Shared, plan};
 use crate::symbolic::runtime::{Runtime, strip_attributes};
 use std::path::Path;
@@ -70,37 +70,31 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path, stage: Stage
             machine.run(&module, c"globaldce")?;
         }
         prepare::simplify(&module, &machine)?;
-        add_tsan(&module, &machine)?;
-        add_expressions(&ir, &module, &machine)?;
+        let runtime = Runtime::declare(&ir);
+        let shared = Shared::new(&ir);
+        let bodies = split(&shared, &runtime, &module, &machine)?;
+        let tsan: Vec<Value> = bodies.iter().map(|body| body.full).collect();
+        add_tsan(&module, &machine, |function| tsan.iter().any(|full| ir.is_same(*full, function)))?;
+        add_expressions(&shared, &runtime, &bodies)?;
     }
     module.append_assembly(NOTE_TEXT);
     machine.write(&module, object)
 }
 
 /// Adds the steps to all functions.
-fn add_expressions(ir: &Ir<'_>, module: &Module<'_>, machine: &Machine<'_>) -> Result<(), Error> {
-    let shared = Shared::new(ir);
-    let own: Vec<_> = ir.functions().into_iter().filter(|&function| shared.has_own_code(function)).collect();
+fn add_expressions(shared: &Shared<'_>, runtime: &Runtime, bodies: &[Body]) -> Result<(), Error> {
+    let ir = shared.ir;
     strip_attributes(ir, |function| shared.has_own_code(function));
-    let runtime = Runtime::declare(ir);
-    let mut guards = Guards::define(ir, &runtime);
-    let mut planned: Vec<(Area, Vec<Encoded>)> = Vec::new();
-    for function in own {
-        hoist(ir, function);
-        let Some(plan) = plan(&shared, function) else { continue };
-        let (size, groups) = encode(&plan);
-        plan.groups.iter().for_each(|group| guards.insert(ir, group.before));
-        planned.push((Area::declare(ir, function, size), groups));
-    }
-    let mut markers = guards.split(ir, module, machine)?.into_iter();
-    let mut emitter = Emitter::new(ir, &shared.layouts, &runtime);
-    for (area, groups) in &planned {
-        for (group, marker) in groups.iter().zip(markers.by_ref()) {
-            emitter.write(area, marker, group);
-            ir.erase(marker);
+    let mut emitter = Emitter::new(ir, &shared.layouts, runtime);
+    for body in bodies {
+        hoist(ir, body.full);
+        let Some(plan) = plan(shared, body.full, body.public) else { continue };
+        let (size, programs) = encode(&plan);
+        let area = Area::declare(ir, body.full, size);
+        for (group, program) in plan.groups.iter().zip(&programs) {
+            emitter.write(&area, group.before, program);
         }
     }
-    remove_marker(ir);
     if let Ok(path) = std::env::var("HEISEN_PRINT_IR") {
         ir.print(&path);
     }

@@ -61,6 +61,7 @@ pub mod instruction {
 
 /// Kinds of types, as `LLVMTypeKind` has them.
 pub mod kind {
+    pub const VOID: u32 = 0;
     pub const HALF: u32 = 1;
     pub const FLOAT: u32 = 2;
     pub const DOUBLE: u32 = 3;

@@ -67,7 +67,10 @@ pub struct Plan {
 pub struct Planner<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) ir: &'a Ir<'a>,
+    /// The body of the function.
     pub(super) function: Value,
+    /// The function by which others call it.
+    pub(super) public: Value,
     /// The ids of values that may be expressions.
     ids: HashMap<Value, Vec<Id>>,
     last_id: u32,
@@ -81,12 +84,13 @@ pub struct Planner<'a> {
     staged: HashMap<Block, Vec<(Value, Vec<Id>)>>,
 }
 
-/// Plans a function. `None` if there is nothing to do in it.
-pub fn plan(shared: &Shared<'_>, function: Value) -> Option<Plan> {
+/// Plans the body of a function, which others call by `public`. `None` if there is nothing to do in it.
+pub fn plan(shared: &Shared<'_>, function: Value, public: Value) -> Option<Plan> {
     let mut planner = Planner {
         shared,
         ir: shared.ir,
         function,
+        public,
         ids: HashMap::new(),
         last_id: 0,
         pending: Vec::new(),
@@ -360,7 +364,7 @@ impl Planner<'_> {
         if arguments.is_empty() && by_value.is_empty() {
             return;
         }
-        self.push(Step::Enter { function: self.function, arguments, by_value });
+        self.push(Step::Enter { function: self.public, arguments, by_value });
         let first = entry.iter().find(|at| self.ir.opcode(**at) != instruction::ALLOCA);
         if let Some(&first) = first {
             self.flush(first);

@@ -1,22 +1,19 @@
-//! Declares what the instrumented module takes from the stub: the function that runs programs, and the pointer to the frame.
+//! Declares what the instrumented module takes from the stub: the function that runs programs, and the variable
+//! that says whether a runtime is loaded.
 
 use crate::symbolic::ir::{Ir, Value};
 use crate::symbolic::opcode::{FUNCTION, HIDDEN};
-use heisen_abi::symbolic::{Frame, program};
+use heisen_abi::symbolic::program;
 use std::ffi::CString;
-use std::mem::offset_of;
 
 /// The function and the variable.
 #[derive(Debug)]
 pub struct Runtime {
     /// The function that runs programs.
     pub run: Value,
-    /// The variable that points to the frame.
-    pub frame: Value,
+    /// The variable that is not 0 if a runtime is loaded.
+    pub loaded: Value,
 }
-
-/// The place of [`Frame::live`].
-pub const LIVE: u64 = offset_of!(Frame, live) as u64;
 
 impl Runtime {
     /// Declares them.
@@ -25,13 +22,12 @@ impl Runtime {
         let values = [ir.int(64); program::ARGUMENTS as usize];
         let ty = ir.function_type(&[&[ir.pointer(), ir.pointer()], &values[..]].concat(), None);
         let run = ir.add_function(&name, ty);
-        for attribute in ["nounwind", "cold"] {
-            ir.add_attribute(run, ir.attribute(attribute));
-        }
-        let frame = ir.add_global(c"heisen_sym_frame", ir.pointer());
+        ir.add_attribute(run, ir.attribute("nounwind"));
+        let name = CString::new(program::LOADED).unwrap_or_default();
+        let loaded = ir.add_global(&name, ir.int(32));
         ir.set_visibility(run, HIDDEN);
-        ir.set_visibility(frame, HIDDEN);
-        Runtime { run, frame }
+        ir.set_visibility(loaded, HIDDEN);
+        Runtime { run, loaded }
     }
 }
 
