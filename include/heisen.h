@@ -39,6 +39,8 @@ HEISEN_WEAK void heisen_atomic_end(void);
 HEISEN_WEAK void __VERIFIER_atomic_begin(void);
 HEISEN_WEAK void __VERIFIER_atomic_end(void);
 HEISEN_WEAK void heisen_ready(void);
+HEISEN_WEAK void heisen_input(void *at, __SIZE_TYPE__ bytes, const char *name);
+HEISEN_WEAK void heisen_assume(int condition);
 HEISEN_WEAK void heisen_test_start(void);
 HEISEN_WEAK void heisen_test_end(void);
 HEISEN_WEAK void heisen_assert_fail(const char *expression, const char *file, unsigned line, const char *function)
@@ -87,6 +89,14 @@ HEISEN_WEAK void heisen_assert_fail(const char *expression, const char *file, un
 /* With heisen check --at-ready, each execution begins here instead of at main. The program runs the code before
  * this call only once. It must have a single thread at this call. */
 #define heisen_ready() (heisen_ready ? heisen_ready() : (void)0)
+
+/* The bytes at `at` are an input with this name: a symbolic search looks for values of it that lead to a failure. They
+ * keep their values unless a search chooses others. */
+#define heisen_input(at, bytes, name) (heisen_input ? heisen_input(at, bytes, name) : (void)0)
+
+/* From here on the execution counts only if the condition holds; otherwise it ends here and is not a failure. Without
+ * Heisen it does nothing. */
+#define heisen_assume(condition) (heisen_assume ? heisen_assume(!!(condition)) : (void)0)
 
 /* Mark the start and the end of the code under test, as events that scripts can name. */
 #define heisen_test_start() (heisen_test_start ? heisen_test_start() : (void)0)

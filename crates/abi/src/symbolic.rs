@@ -14,6 +14,9 @@
 /// Increases with every change of [`symbolic_callbacks`](crate::symbolic_callbacks) and of [`Frame`].
 pub const VERSION: u32 = 1;
 
+/// The section that each object with symbolic code has.
+pub const NOTE: &str = ".note.heisen.symbolic";
+
 /// The largest number of arguments of a call that may be expressions.
 pub const ARGUMENTS: usize = 48;
 /// The largest number of parts of a result that may be expressions.

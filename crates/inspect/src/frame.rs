@@ -71,7 +71,7 @@ impl View<'_> {
             if !self.is_hidden(call) {
                 return Some(ProgramFrame { registers: cpu.all(), stack: cpu.rsp()?, saved });
             }
-            let (below, amid) = (cpu.rsp()?, cpu.is_amid());
+            let (below, mid_function) = (cpu.rsp()?, cpu.is_mid_function());
             after_call = match self.step(&mut cpu, call, &mut memory) {
                 Step::Caller => true,
                 Step::Interrupted => false,
@@ -81,7 +81,7 @@ impl View<'_> {
             if !after_call {
                 let length = above.checked_sub(below).filter(|length| *length < LONGEST_FRAME)?;
                 saved.push(self.bytes(below, length)?);
-            } else if !amid && cpu.is_amid() {
+            } else if !mid_function && cpu.is_mid_function() {
                 saved.push(self.bytes(above.checked_sub(GENERAL)?, GENERAL)?);
                 saved.push(self.bytes(above.checked_sub(GENERAL + SSE)? & !15, SSE)?);
             }

@@ -74,7 +74,7 @@ impl Cpu {
 
     /// Whether registers are known that a call need not preserve. The frame is then in the middle of a
     /// function.
-    pub fn is_amid(&self) -> bool {
+    pub fn is_mid_function(&self) -> bool {
         self.get(X86_64::RAX).is_some()
     }
 

@@ -69,10 +69,7 @@ pub(crate) fn add_tsan(
         unsafe { (functions.LLVMAddAttributeAtIndex)(function, FUNCTION, attribute) };
     }
     machine.run(module, c"function(tsan)")?;
-    // SAFETY: the text is as long as said.
-    unsafe {
-        (functions.LLVMAppendModuleInlineAsm)(module.raw, CONSTRUCTOR.as_ptr().cast(), CONSTRUCTOR.len());
-    }
+    module.append_assembly(CONSTRUCTOR);
     Ok(())
 }
 

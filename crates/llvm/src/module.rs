@@ -106,6 +106,16 @@ impl<'a> Module<'a> {
     }
 }
 
+impl Module<'_> {
+    /// Adds text in assembly language to the code of the module.
+    pub(crate) fn append_assembly(&self, text: &str) {
+        // SAFETY: the module is there; the text is as long as said.
+        unsafe {
+            (self.library.functions.LLVMAppendModuleInlineAsm)(self.raw, text.as_ptr().cast(), text.len())
+        };
+    }
+}
+
 impl Drop for Module<'_> {
     fn drop(&mut self) {
         let functions = &self.library.functions;

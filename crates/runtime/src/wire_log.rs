@@ -3,6 +3,8 @@
 //! This module only writes memory: it knows neither the scheduler nor its callers. `sched::events` decides
 //! what is logged of an event or a decision.
 
+pub mod symbolic_log;
+
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;

@@ -39,6 +39,7 @@ pub use sampling::surw::Surw;
 pub use status::{Guarantee, Status};
 pub use store::spill::{Room, SpillFile};
 pub use systematic::best::Best;
+pub use systematic::causal::Causal;
 pub use systematic::dfs::Dfs;
 pub use systematic::dpor::Dpor;
 pub use systematic::dpor::bounded::Bpor;
@@ -93,6 +94,11 @@ pub trait Strategy {
     /// Which touches of executions this strategy needs.
     fn needs_touches(&self) -> Touches {
         Touches::None
+    }
+
+    /// Whether this strategy needs the symbolic traces of executions.
+    fn needs_symbolic(&self) -> bool {
+        false
     }
 
     /// Limits the memory for waiting plans and states, for strategies that may have many of them.

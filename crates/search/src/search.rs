@@ -62,6 +62,10 @@ impl Strategy for Search {
         self.strategy().needs_touches()
     }
 
+    fn needs_symbolic(&self) -> bool {
+        self.strategy().needs_symbolic()
+    }
+
     fn heed(&mut self, halt: Halt) {
         self.strategy_mut().heed(halt);
     }

@@ -56,6 +56,9 @@ pub struct Status {
     pub classes: Option<u64>,
     /// How many executions turned out to belong to a class that was explored before.
     pub blocked: u64,
+    /// Why executions may exist that the search does not know of, although it has ended: for strategies that know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// The guarantee of the executions so far, for samplers that have one.
     pub guarantee: Option<Guarantee>,
     /// How likely the next execution shows new behaviour, for samplers.
@@ -64,9 +67,9 @@ pub struct Status {
 
 impl Status {
     /// Whether schedules within the bound may have been missed: some execution diverged, got stuck or was
-    /// clipped.
+    /// clipped, or the search knows of another reason.
     pub fn has_gaps(&self) -> bool {
-        self.diverged + self.stuck + self.clipped > 0
+        self.diverged + self.stuck + self.clipped > 0 || !self.missing.is_empty()
     }
 }
 

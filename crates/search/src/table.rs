@@ -7,7 +7,7 @@
 //! documentation.
 
 use crate::{
-    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
+    Best, Bpor, Burst, Causal, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
     Strategy, Surw,
 };
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub struct Parameters {
     pub burst: Option<u32>,
     /// The number of delays in one execution.
     pub delays: u32,
+    /// Whether inputs are chosen.
+    pub inputs: bool,
     /// The seed of a sampler.
     pub seed: u64,
 }
@@ -46,6 +48,10 @@ pub enum Parameter {
     Burst,
     /// `--delays`
     Delays,
+    /// `--inputs`
+    Inputs,
+    /// `--trace-memory`
+    TraceMemory,
 }
 
 impl Parameter {
@@ -58,6 +64,8 @@ impl Parameter {
             Parameter::Depth => "--depth",
             Parameter::Burst => "--burst",
             Parameter::Delays => "--delays",
+            Parameter::Inputs => "--inputs",
+            Parameter::TraceMemory => "--trace-memory",
         }
     }
 }
@@ -217,6 +225,17 @@ strategies! {
         takes: [Bound],
         new: |p| Bpor::new(p.bound).into(),
     }
+    /// Solver-driven search.
+    Causal {
+        name: "causal",
+        shown: "causal",
+        help: Some("One execution of each path, chosen by a solver (programs built symbolically)"),
+        class: Systematic,
+        // Every access is a scheduling point from the start.
+        counts_steps: false,
+        takes: [Inputs, TraceMemory],
+        new: |p| Causal::new(p.inputs).into(),
+    }
     /// Random walk.
     Random {
         name: "random",
@@ -368,6 +387,7 @@ mod tests {
             depth: 3,
             burst: None,
             delays: 3,
+            inputs: true,
             seed: 1,
         };
         for (number, entry) in TABLE.iter().enumerate() {

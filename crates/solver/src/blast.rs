@@ -1,62 +1,94 @@
-//! Builds the circuits of terms. Operations that have no result for some operands (division by zero, shifts by the width)
-//! get none: the clauses then allow only operands for which they have one.
+//! Builds the circuits of terms. Some operations have no result for some operands (division by zero, shifts by the width).
+//! Their circuits compute an arbitrary value there, and a literal beside the value says whether the value means anything.
+//! Only a formula that uses the term asks for that literal.
 
 use crate::circuit::{Bits, Circuit};
+use crate::sat::{Lit, Sat};
 use crate::term::{Node, Term, Terms};
-use batsat::{BasicSolver, Lit, SolverInterface};
 use heisen_trace::ValueOp as Op;
-use std::collections::HashMap;
+
+/// The circuit of a term.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// Its value, if the program defines one.
+    pub bits: Bits,
+    /// Whether the value is not poison. An arm of a select that is not chosen does not count.
+    pub proper: Lit,
+    /// Whether no operation that the value depends on is undefined behaviour where it is executed. All arms count:
+    /// terms are made of instructions that were executed.
+    pub defined: Lit,
+}
 
 /// The circuits built so far.
 #[derive(Default)]
 pub struct Blaster {
     /// The gates.
     pub circuit: Circuit,
-    bits: HashMap<Term, Bits>,
+    /// By term.
+    built: Vec<Option<Built>>,
 }
 
 impl Blaster {
-    /// The bits of a term, if its circuit was built.
-    pub fn built(&self, term: Term) -> Option<&Bits> {
-        self.bits.get(&term)
+    /// The circuit of a term, if it was built.
+    pub fn built(&self, term: Term) -> Option<&Built> {
+        self.built.get(term.0 as usize)?.as_ref()
+    }
+
+    /// Whether a term has a value, and it is this bit.
+    pub fn holds(&mut self, sat: &mut Sat, terms: &Terms, term: Term, value: bool) -> Lit {
+        self.build(sat, terms, term);
+        let Some(Built { bits, proper, defined }) = self.built(term).cloned() else { unreachable!("built") };
+        assert_eq!(bits.len(), 1, "a term of one bit");
+        let sound = self.circuit.and(sat, proper, defined);
+        self.circuit.and(sat, if value { bits[0] } else { !bits[0] }, sound)
     }
 
     /// Builds the circuit of a term.
-    pub fn bits(&mut self, sat: &mut BasicSolver, terms: &Terms, term: Term) -> Bits {
+    pub fn build(&mut self, sat: &mut Sat, terms: &Terms, term: Term) {
+        if self.built.len() <= term.0 as usize {
+            self.built.resize(term.0 as usize + 1, None);
+        }
         let mut open = vec![term];
         while let Some(&next) = open.last() {
-            if self.bits.contains_key(&next) {
+            if self.built(next).is_some() {
                 open.pop();
                 continue;
             }
-            let bits = match terms.node(next) {
+            let truth = self.circuit.constant(sat, true);
+            let plain = |bits: Bits| Built { bits, proper: truth, defined: truth };
+            let built = match terms.node(next) {
                 &Node::Constant { width, value } => {
-                    (0..width).map(|at| self.circuit.constant(sat, value >> at & 1 == 1)).collect()
+                    plain((0..width).map(|at| self.circuit.constant(sat, value >> at & 1 == 1)).collect())
                 }
-                &Node::Unknown { width, .. } => (0..width).map(|_| self.circuit.fresh(sat)).collect(),
+                &Node::Unknown { width, .. } => {
+                    plain((0..width).map(|_| Lit::new(sat.new_input(false), true)).collect())
+                }
                 Node::Apply { op, width, operands } => {
                     let missing: Vec<Term> =
-                        operands.iter().copied().filter(|operand| !self.bits.contains_key(operand)).collect();
+                        operands.iter().copied().filter(|&operand| self.built(operand).is_none()).collect();
                     if !missing.is_empty() {
                         open.extend(missing);
                         continue;
                     }
-                    let operands: Vec<Bits> =
-                        operands.iter().map(|operand| self.bits[operand].clone()).collect();
-                    Build { circuit: &mut self.circuit, sat }.apply(*op, *width as usize, &operands)
+                    let operands: Vec<Built> =
+                        operands.iter().filter_map(|&operand| self.built(operand).cloned()).collect();
+                    let bits: Vec<Bits> = operands.iter().map(|operand| operand.bits.clone()).collect();
+                    let mut build = Build { circuit: &mut self.circuit, sat };
+                    let bits = build.apply(*op, *width as usize, &bits);
+                    let (proper, defined) = build.sound(*op, &operands);
+                    Built { bits, proper, defined }
                 }
             };
-            self.bits.insert(next, bits);
+            self.built[next.0 as usize] = Some(built);
             open.pop();
         }
-        self.bits[&term].clone()
     }
 }
 
 /// Builds the circuit of one operation.
 struct Build<'b> {
     circuit: &'b mut Circuit,
-    sat: &'b mut BasicSolver,
+    sat: &'b mut Sat,
 }
 
 impl Build<'_> {
@@ -69,19 +101,11 @@ impl Build<'_> {
             Op::Sub => self.sum(a, &inverted(b), true).0,
             Op::Mul => self.product(a, b, width),
             Op::UDiv | Op::URem => {
-                let nonzero = self.any(b);
-                self.require(nonzero);
                 let (quotient, remainder) = self.divide(a, b);
                 if op == Op::UDiv { quotient } else { remainder }
             }
             Op::SDiv | Op::SRem => self.divide_signed(op, a, b),
-            Op::Shl | Op::LShr | Op::AShr => {
-                let limit = self.number(a.len() as u128, a.len());
-                // A width of one bit has no number for itself; all distances but 0 are too large.
-                let inside = if a.len() == 1 { !b[0] } else { self.below(b, &limit) };
-                self.require(inside);
-                self.shift(op, a, b)
-            }
+            Op::Shl | Op::LShr | Op::AShr => self.shift(op, a, b),
             Op::And => self.each(a, b, Circuit::and),
             Op::Or => self.each(a, b, Circuit::or),
             Op::Xor => self.each(a, b, Circuit::xor),
@@ -133,21 +157,51 @@ impl Build<'_> {
         }
     }
 
-    /// Allows only assignments in which this is true.
-    fn require(&mut self, lit: Lit) {
-        self.sat.add_clause_reuse(&mut vec![lit]);
+    /// Whether the result of an operation is not poison, and whether nothing it depends on is undefined behaviour.
+    fn sound(&mut self, op: Op, operands: &[Built]) -> (Lit, Lit) {
+        let truth = self.circuit.constant(self.sat, true);
+        let mut proper = truth;
+        let mut defined = truth;
+        for operand in operands {
+            proper = self.circuit.and(self.sat, proper, operand.proper);
+            defined = self.circuit.and(self.sat, defined, operand.defined);
+        }
+        let (a, b) = (&operands[0], operands.get(1).unwrap_or(&operands[0]));
+        match op {
+            Op::Shl | Op::LShr | Op::AShr => {
+                let width = a.bits.len();
+                let limit = self.number(width as u128, width);
+                // A width of one bit has no number for itself; all distances but 0 are too large.
+                let inside = if width == 1 { !b.bits[0] } else { self.below(&b.bits, &limit) };
+                proper = self.circuit.and(self.sat, proper, inside);
+            }
+            Op::Select => {
+                let arm = self.circuit.select(self.sat, a.bits[0], operands[1].proper, operands[2].proper);
+                proper = self.circuit.and(self.sat, a.proper, arm);
+            }
+            Op::UDiv | Op::URem | Op::SDiv | Op::SRem => {
+                let nonzero = self.any(&b.bits);
+                let mut fine = self.circuit.and(self.sat, nonzero, b.proper);
+                if matches!(op, Op::SDiv | Op::SRem) {
+                    // The least number divided by -1 has no result; poison may be that number.
+                    let not_least = self.any(&biased(&a.bits));
+                    let small = self.circuit.and(self.sat, not_least, a.proper);
+                    let not_minus_one = self.any(&inverted(&b.bits));
+                    let fits = self.circuit.or(self.sat, small, not_minus_one);
+                    fine = self.circuit.and(self.sat, fine, fits);
+                }
+                defined = self.circuit.and(self.sat, defined, fine);
+            }
+            _ => {}
+        }
+        (proper, defined)
     }
 
     fn number(&mut self, value: u128, width: usize) -> Bits {
         (0..width).map(|at| self.circuit.constant(self.sat, at < 128 && value >> at & 1 == 1)).collect()
     }
 
-    fn each(
-        &mut self,
-        a: &[Lit],
-        b: &[Lit],
-        gate: fn(&mut Circuit, &mut BasicSolver, Lit, Lit) -> Lit,
-    ) -> Bits {
+    fn each(&mut self, a: &[Lit], b: &[Lit], gate: fn(&mut Circuit, &mut Sat, Lit, Lit) -> Lit) -> Bits {
         a.iter().zip(b).map(|(&a, &b)| gate(self.circuit, self.sat, a, b)).collect()
     }
 
@@ -230,14 +284,6 @@ impl Build<'_> {
 
     fn divide_signed(&mut self, op: Op, a: &[Lit], b: &[Lit]) -> Bits {
         let (a_sign, b_sign) = (a[a.len() - 1], b[b.len() - 1]);
-        let nonzero = self.any(b);
-        self.require(nonzero);
-        // The least number divided by -1 has no result.
-        let least = biased(a);
-        let not_least = self.any(&least);
-        let not_minus_one = self.any(&inverted(b));
-        let fits = self.circuit.or(self.sat, not_least, not_minus_one);
-        self.require(fits);
         let (a, b) = (self.negated_if(a_sign, a), self.negated_if(b_sign, b));
         let (quotient, remainder) = self.divide(&a, &b);
         if op == Op::SRem {

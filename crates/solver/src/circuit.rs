@@ -1,7 +1,7 @@
 //! Circuits of gates over the literals of the SAT solver. Equal gates are built once, and gates with known inputs not at
 //! all.
 
-use batsat::{BasicSolver, Lit, SolverInterface, lbool};
+use crate::sat::{Lit, Sat};
 use std::collections::HashMap;
 
 /// A bit-vector, lowest bit first.
@@ -24,10 +24,10 @@ pub struct Circuit {
 
 impl Circuit {
     /// The literal that is always true or false.
-    pub fn constant(&mut self, sat: &mut BasicSolver, value: bool) -> Lit {
+    pub fn constant(&mut self, sat: &mut Sat, value: bool) -> Lit {
         let truth = *self.truth.get_or_insert_with(|| {
-            let truth = Lit::new(sat.new_var_default(), true);
-            sat.add_clause_reuse(&mut vec![truth]);
+            let truth = Lit::new(sat.new_var(true), true);
+            sat.add(&[truth]);
             truth
         });
         if value { truth } else { !truth }
@@ -39,25 +39,31 @@ impl Circuit {
         (lit.var() == truth.var()).then_some(lit == truth)
     }
 
-    /// A literal that the solver chooses.
-    pub fn fresh(&mut self, sat: &mut BasicSolver) -> Lit {
-        Lit::new(sat.new_var(lbool::UNDEF, true), true)
+    /// A literal that the solver chooses, with the value to try first.
+    pub fn fresh(&mut self, sat: &mut Sat, phase: bool) -> Lit {
+        Lit::new(sat.new_var(phase), true)
     }
 
-    fn gate(&mut self, sat: &mut BasicSolver, gate: Gate, clauses: impl FnOnce(Lit) -> Vec<Vec<Lit>>) -> Lit {
+    fn gate(&mut self, sat: &mut Sat, gate: Gate, clauses: impl FnOnce(Lit) -> Vec<Vec<Lit>>) -> Lit {
         if let Some(&out) = self.gates.get(&gate) {
             return out;
         }
-        let out = self.fresh(sat);
-        for mut clause in clauses(out) {
-            sat.add_clause_reuse(&mut clause);
+        // Inputs that have the values to try first give the output its own.
+        let phase = match gate {
+            Gate::And(a, b) => sat.phase(a) && sat.phase(b),
+            Gate::Xor(a, b) => sat.phase(a) != sat.phase(b),
+            Gate::Select(condition, yes, no) => sat.phase(if sat.phase(condition) { yes } else { no }),
+        };
+        let out = Lit::new(sat.new_dependent(phase), true);
+        for clause in clauses(out) {
+            sat.add(&clause);
         }
         self.gates.insert(gate, out);
         out
     }
 
     /// Whether both are true.
-    pub fn and(&mut self, sat: &mut BasicSolver, a: Lit, b: Lit) -> Lit {
+    pub fn and(&mut self, sat: &mut Sat, a: Lit, b: Lit) -> Lit {
         match (self.known(a), self.known(b)) {
             (Some(false), _) | (_, Some(false)) => return self.constant(sat, false),
             (Some(true), _) => return b,
@@ -71,12 +77,12 @@ impl Circuit {
     }
 
     /// Whether one is true.
-    pub fn or(&mut self, sat: &mut BasicSolver, a: Lit, b: Lit) -> Lit {
+    pub fn or(&mut self, sat: &mut Sat, a: Lit, b: Lit) -> Lit {
         !self.and(sat, !a, !b)
     }
 
     /// Whether both differ.
-    pub fn xor(&mut self, sat: &mut BasicSolver, a: Lit, b: Lit) -> Lit {
+    pub fn xor(&mut self, sat: &mut Sat, a: Lit, b: Lit) -> Lit {
         match (self.known(a), self.known(b)) {
             (Some(value), _) => return if value { !b } else { b },
             (_, Some(value)) => return if value { !a } else { a },
@@ -95,7 +101,7 @@ impl Circuit {
     }
 
     /// `yes` if the condition is true, otherwise `no`.
-    pub fn select(&mut self, sat: &mut BasicSolver, condition: Lit, yes: Lit, no: Lit) -> Lit {
+    pub fn select(&mut self, sat: &mut Sat, condition: Lit, yes: Lit, no: Lit) -> Lit {
         if let Some(value) = self.known(condition) {
             return if value { yes } else { no };
         }
@@ -126,7 +132,7 @@ impl Circuit {
     }
 
     /// The sum of two bits and a carry, and the carry of the sum.
-    pub fn add(&mut self, sat: &mut BasicSolver, a: Lit, b: Lit, carry: Lit) -> (Lit, Lit) {
+    pub fn add(&mut self, sat: &mut Sat, a: Lit, b: Lit, carry: Lit) -> (Lit, Lit) {
         let differ = self.xor(sat, a, b);
         let sum = self.xor(sat, differ, carry);
         let out = self.select(sat, differ, carry, a);

@@ -9,7 +9,8 @@ pub enum Formula {
     /// The first event comes before the second. No two events are at the same time, so its negation is the opposite
     /// order.
     Before(Event, Event),
-    /// A term of one bit is 1.
+    /// A term of one bit is 1. This formula and its negation both exclude assignments for which the term has no value:
+    /// see [`Terms::evaluate`](crate::term::Terms::evaluate).
     Holds(Term),
     /// The formula does not hold.
     Not(Box<Formula>),
@@ -33,17 +34,36 @@ impl Formula {
         Formula::Any(vec![self.not(), then])
     }
 
-    /// Whether it holds, given what is before what, and which terms are 1.
-    pub fn evaluate(&self, before: &dyn Fn(Event, Event) -> bool, holds: &dyn Fn(Term) -> bool) -> bool {
-        let of = |formula: &Formula| formula.evaluate(before, holds);
+    /// Whether it holds, given what is before what, and which terms are 1. `holds` returns `None` for a term without a
+    /// value.
+    pub fn evaluate(
+        &self,
+        before: &dyn Fn(Event, Event) -> bool,
+        holds: &dyn Fn(Term) -> Option<bool>,
+    ) -> bool {
+        self.side(true, before, holds)
+    }
+
+    /// Whether the formula, or its negation, holds. Neither does where a term that decides has no value.
+    fn side(
+        &self,
+        positive: bool,
+        before: &dyn Fn(Event, Event) -> bool,
+        holds: &dyn Fn(Term) -> Option<bool>,
+    ) -> bool {
+        let of = |formula: &Formula, positive: bool| formula.side(positive, before, holds);
         match self {
-            Formula::Before(first, second) => before(*first, *second),
-            Formula::Holds(term) => holds(*term),
-            Formula::Not(formula) => !of(formula),
-            Formula::All(formulas) => formulas.iter().all(of),
-            Formula::Any(formulas) => formulas.iter().any(of),
+            Formula::Before(first, second) => before(*first, *second) == positive,
+            Formula::Holds(term) => holds(*term) == Some(positive),
+            Formula::Not(formula) => of(formula, !positive),
+            Formula::All(formulas) if positive => formulas.iter().all(|formula| of(formula, true)),
+            Formula::All(formulas) => formulas.iter().any(|formula| of(formula, false)),
+            Formula::Any(formulas) if positive => formulas.iter().any(|formula| of(formula, true)),
+            Formula::Any(formulas) => formulas.iter().all(|formula| of(formula, false)),
             Formula::Exactly(count, formulas) => {
-                formulas.iter().filter(|formula| of(formula)).count() == *count
+                let holding = formulas.iter().filter(|formula| of(formula, true)).count();
+                let decided = formulas.iter().all(|formula| of(formula, true) || of(formula, false));
+                decided && (holding == *count) == positive
             }
         }
     }

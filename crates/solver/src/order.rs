@@ -1,13 +1,14 @@
-//! The theory of orders: events, and literals each of which puts one event before another. An assignment is refuted when
-//! its edges form a cycle.
+//! The theory of orders: events, and literals each of which puts one event before another. It finds each literal that
+//! follows from the edges of the current assignment, and refutes an assignment whose edges form a cycle.
 //!
-//! Cycles are found by an order of all events that every edge follows, repaired locally when an edge does not (Pearce and
-//! Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", 2007). Taking an edge away, when the solver
-//! backtracks, leaves that order valid.
+//! Events that come one after another in every solution, such as those of a thread, form chains. For each event and chain
+//! a clock says how many events of the chain come before the event or are it (vector clocks; Fidge, 1988; Mattern,
+//! 1989), so whether an event reaches another is one comparison. Each rise of a clock is recorded with the edge that
+//! caused it: backtracking takes records away, and a reason is found by following the oldest records that suffice.
 
-use batsat::theory::{Theory, TheoryArg};
-use batsat::{Lit, Var};
-use std::collections::HashMap;
+use crate::sat::{Lit, Theory, Var};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Something that happens, before or after other events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,191 +21,296 @@ struct Edge {
     reason: Option<Lit>,
 }
 
+/// What a variable means.
+#[derive(Clone, Copy, Debug)]
+struct Meaning {
+    first: u32,
+    second: u32,
+    /// Whether the negation means nothing. Otherwise it is the opposite order.
+    one_sided: bool,
+}
+
+/// A clock of an event rose.
+#[derive(Clone, Copy, Debug)]
+struct Rise {
+    event: u32,
+    chain: u32,
+    clock: u32,
+    /// The edge that caused it: where it comes from, and its literal.
+    from: u32,
+    reason: Option<Lit>,
+    /// The record before it of the same clock.
+    previous: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+struct Node {
+    /// Its chain, once it has edges or literals.
+    chain: u32,
+    place: u32,
+    out: Vec<Edge>,
+    /// By chain: the newest record of the clock.
+    clocks: Vec<u32>,
+    /// By chain: the places of events there, in order, and the literal that follows when such an event reaches this one.
+    awaited: Vec<Vec<(u32, Lit)>>,
+}
+
 /// All events, and the edges of the current assignment.
 #[derive(Debug, Default)]
 pub struct Orders {
-    /// By event: the edges that leave it.
-    out: Vec<Vec<Edge>>,
-    /// By event: where the edges come from that reach it.
-    into: Vec<Vec<u32>>,
-    /// By event: its position in the order that all edges follow.
-    position: Vec<u32>,
-    /// The edge of a literal's variable, when it is true.
-    edges: HashMap<Var, (u32, u32)>,
-    /// The edges of the current assignment, in the order in which they were added.
-    added: Vec<(u32, u32)>,
-    /// For each level of the solver: how many literals were seen and edges added when it began.
-    levels: Vec<(usize, usize)>,
-    /// How many literals of the assignment were seen.
-    seen: usize,
-    /// The position of events in the last model.
-    model: Vec<u32>,
-    marked: Vec<bool>,
+    nodes: Vec<Node>,
+    /// By chain: its last event.
+    tails: Vec<u32>,
+    /// By variable.
+    meanings: Vec<Option<Meaning>>,
+    rises: Vec<Rise>,
+    /// For each literal of the current assignment: how many records there were before it, and where its edge begins.
+    assigned: Vec<(u32, u32)>,
+    /// Literals that follow from the edges that are always there.
+    fixed: Vec<Lit>,
+    /// The events of the last model, in order.
+    model: Vec<Event>,
 }
 
 impl Orders {
     /// Adds an event.
     pub fn event(&mut self) -> Event {
-        let number = u32::try_from(self.out.len()).expect("fewer than 2^32 events");
-        self.out.push(Vec::new());
-        self.into.push(Vec::new());
-        self.position.push(number);
-        self.marked.push(false);
+        let number = u32::try_from(self.nodes.len()).expect("fewer than 2^32 events");
+        let (clocks, awaited) = (Vec::new(), Vec::new());
+        self.nodes.push(Node { chain: NONE, place: 0, out: Vec::new(), clocks, awaited });
         Event(number)
     }
 
     /// The number of events.
     pub fn count(&self) -> usize {
-        self.out.len()
+        self.nodes.len()
     }
 
-    /// Declares that a variable, when true, puts one event before another.
-    pub fn declare(&mut self, var: Var, from: Event, to: Event) {
-        self.edges.insert(var, (from.0, to.0));
+    /// Declares that a variable, when true, puts one event before another; when false, after it, unless it is
+    /// one-sided. Not during a search.
+    pub(crate) fn declare(&mut self, var: Var, first: Event, second: Event, one_sided: bool) {
+        let (first, second) = (first.0, second.0);
+        self.place(first);
+        self.place(second);
+        if self.meanings.len() <= var.index() {
+            self.meanings.resize(var.index() + 1, None);
+        }
+        self.meanings[var.index()] = Some(Meaning { first, second, one_sided });
+        let lit = Lit::new(var, true);
+        self.wait(second, first, !lit);
+        if !one_sided {
+            self.wait(first, second, lit);
+        }
     }
 
-    /// Puts an event before another for good. Returns whether that is possible.
+    /// Waits for an event to reach another.
+    fn wait(&mut self, from: u32, to: u32, lit: Lit) {
+        if self.reaches(from, to) {
+            self.fixed.push(lit);
+        }
+        let Node { chain, place, .. } = self.nodes[from as usize];
+        let awaited = &mut self.nodes[to as usize].awaited;
+        if awaited.len() <= chain as usize {
+            awaited.resize(chain as usize + 1, Vec::new());
+        }
+        let list = &mut awaited[chain as usize];
+        list.insert(list.partition_point(|&(other, _)| other <= place), (place, lit));
+    }
+
+    /// Puts an event on a chain of its own, if it is on none.
+    fn place(&mut self, event: u32) {
+        let node = &mut self.nodes[event as usize];
+        if node.chain == NONE {
+            node.chain = self.tails.len() as u32;
+            self.tails.push(event);
+        }
+    }
+
+    /// Puts an event before another for good. Returns whether that is possible. Not during a search.
     pub fn fix(&mut self, from: Event, to: Event) -> bool {
-        debug_assert!(self.levels.is_empty(), "while nothing is assumed");
-        self.insert(from.0, to.0, None).is_ok()
+        let (from, to) = (from.0, to.0);
+        self.place(from);
+        let chain = self.nodes[from as usize].chain;
+        if self.nodes[to as usize].chain == NONE && self.tails[chain as usize] == from {
+            let place = self.nodes[from as usize].place + 1;
+            let node = &mut self.nodes[to as usize];
+            (node.chain, node.place) = (chain, place);
+            self.tails[chain as usize] = to;
+        } else {
+            self.place(to);
+            if self.reaches(to, from) {
+                return false;
+            }
+            if self.reaches(from, to) {
+                return true;
+            }
+        }
+        let mut implied = std::mem::take(&mut self.fixed);
+        self.insert(from, Edge { to, reason: None }, &mut implied);
+        self.fixed = implied;
+        true
+    }
+
+    /// The literals that follow from edges that are always there, since the last call.
+    pub(crate) fn take_fixed(&mut self) -> Vec<Lit> {
+        std::mem::take(&mut self.fixed)
+    }
+
+    /// Whether one event is always before another.
+    pub(crate) fn is_fixed(&self, first: Event, second: Event) -> bool {
+        let placed = |event: Event| self.nodes[event.0 as usize].chain != NONE;
+        first != second && placed(first) && placed(second) && self.reaches(first.0, second.0)
     }
 
     /// All events of the last model, in order.
-    pub fn model(&self) -> Vec<Event> {
-        let mut all: Vec<Event> = (0..self.model.len() as u32).map(Event).collect();
-        all.sort_by_key(|event| self.model[event.0 as usize]);
-        all
+    pub fn model(&self) -> &[Event] {
+        &self.model
     }
 
-    /// Adds an edge. If it closes a cycle, returns the reasons of the cycle's edges, and the edge is not added.
-    fn insert(&mut self, from: u32, to: u32, reason: Option<Lit>) -> Result<(), Vec<Lit>> {
-        if from == to {
-            return Err(reason.into_iter().collect());
+    /// How many events of a chain are before an event or are it.
+    fn clock(&self, event: u32, chain: u32) -> u32 {
+        let node = &self.nodes[event as usize];
+        if node.chain == chain {
+            return node.place + 1;
         }
-        let (low, high) = (self.position[to as usize], self.position[from as usize]);
-        if low < high {
-            let after = self
-                .reachable(to, from, high)
-                .map_err(|path| path.into_iter().chain(reason).collect::<Vec<_>>())?;
-            let before = self.reaching(from, low);
-            self.reorder(before, after);
+        match node.clocks.get(chain as usize) {
+            Some(&record) if record != NONE => self.rises[record as usize].clock,
+            _ => 0,
         }
-        self.out[from as usize].push(Edge { to, reason });
-        self.into[to as usize].push(from);
-        Ok(())
     }
 
-    /// The events that edges lead to from an event, up to a position. If `target` is among them, the reasons on the path
-    /// to it.
-    fn reachable(&mut self, start: u32, target: u32, limit: u32) -> Result<Vec<u32>, Vec<Lit>> {
-        let mut found = vec![start];
-        let mut came: HashMap<u32, (u32, Option<Lit>)> = HashMap::new();
-        self.marked[start as usize] = true;
-        let mut next = 0;
-        let mut cycle = None;
-        while let Some(&event) = found.get(next).filter(|_| cycle.is_none()) {
+    /// Whether an event is another one or before it.
+    fn reaches(&self, first: u32, second: u32) -> bool {
+        let node = &self.nodes[first as usize];
+        self.clock(second, node.chain) > node.place
+    }
+
+    /// Adds an edge that closes no cycle and is not implied by others.
+    fn insert(&mut self, from: u32, edge: Edge, implied: &mut Vec<Lit>) {
+        let mut next = self.rises.len();
+        self.nodes[from as usize].out.push(edge);
+        for chain in 0..self.tails.len() as u32 {
+            let clock = self.clock(from, chain);
+            self.raise(chain, clock, from, edge, implied);
+        }
+        while let Some(&Rise { event, chain, clock, .. }) = self.rises.get(next) {
+            // A later record has more.
+            if self.nodes[event as usize].clocks[chain as usize] == next as u32 {
+                for at in 0..self.nodes[event as usize].out.len() {
+                    let edge = self.nodes[event as usize].out[at];
+                    self.raise(chain, clock, event, edge, implied);
+                }
+            }
             next += 1;
-            for edge in &self.out[event as usize] {
-                if edge.to == target {
-                    cycle = Some((event, edge.reason));
-                    break;
-                }
-                if self.position[edge.to as usize] < limit && !self.marked[edge.to as usize] {
-                    self.marked[edge.to as usize] = true;
-                    came.insert(edge.to, (event, edge.reason));
-                    found.push(edge.to);
-                }
-            }
-        }
-        found.iter().for_each(|&event| self.marked[event as usize] = false);
-        let Some((mut event, reason)) = cycle else { return Ok(found) };
-        let mut reasons: Vec<Lit> = reason.into_iter().collect();
-        while let Some(&(before, reason)) = came.get(&event) {
-            reasons.extend(reason);
-            event = before;
-        }
-        Err(reasons)
-    }
-
-    /// The events from which edges lead to an event, down to a position.
-    fn reaching(&mut self, start: u32, limit: u32) -> Vec<u32> {
-        let mut found = vec![start];
-        self.marked[start as usize] = true;
-        let mut next = 0;
-        while let Some(&event) = found.get(next) {
-            next += 1;
-            for &from in &self.into[event as usize] {
-                if self.position[from as usize] > limit && !self.marked[from as usize] {
-                    self.marked[from as usize] = true;
-                    found.push(from);
-                }
-            }
-        }
-        found.iter().for_each(|&event| self.marked[event as usize] = false);
-        found
-    }
-
-    /// Puts all events of `before` before all of `after`, on the positions that they have together.
-    fn reorder(&mut self, mut before: Vec<u32>, mut after: Vec<u32>) {
-        let position = |event: &u32| self.position[*event as usize];
-        before.sort_by_key(position);
-        after.sort_by_key(position);
-        let all: Vec<u32> = before.into_iter().chain(after).collect();
-        let mut positions: Vec<u32> = all.iter().map(position).collect();
-        positions.sort_unstable();
-        for (event, position) in all.into_iter().zip(positions) {
-            self.position[event as usize] = position;
         }
     }
 
-    fn check(&mut self, acts: &mut TheoryArg<'_>) {
-        while let Some(&lit) = acts.model().get(self.seen) {
-            if let Some(&(from, to)) = self.edges.get(&lit.var()).filter(|_| lit.sign()) {
-                if let Err(cycle) = self.insert(from, to, Some(lit)) {
-                    let clause: Vec<Lit> = cycle.into_iter().map(|lit| !lit).collect();
-                    acts.raise_conflict(&clause, false);
-                    return;
-                }
-                self.added.push((from, to));
-            }
-            self.seen += 1;
+    /// Raises a clock of the event that an edge leads to.
+    fn raise(&mut self, chain: u32, clock: u32, from: u32, edge: Edge, implied: &mut Vec<Lit>) {
+        let before = self.clock(edge.to, chain);
+        if before >= clock {
+            return;
         }
+        let node = &mut self.nodes[edge.to as usize];
+        if node.clocks.len() <= chain as usize {
+            node.clocks.resize(chain as usize + 1, NONE);
+        }
+        let previous = std::mem::replace(&mut node.clocks[chain as usize], self.rises.len() as u32);
+        self.rises.push(Rise { event: edge.to, chain, clock, from, reason: edge.reason, previous });
+        if let Some(list) = node.awaited.get(chain as usize) {
+            let first = list.partition_point(|&(place, _)| place < before);
+            let newly = list[first..].iter().take_while(|&&(place, _)| place < clock);
+            implied.extend(newly.map(|&(_, lit)| lit));
+        }
+    }
+
+    /// The literals of the edges on a path from an event to another one that it reaches.
+    fn path(&self, first: u32, second: u32, reasons: &mut Vec<Lit>) {
+        let Node { chain, place, .. } = self.nodes[first as usize];
+        let mut event = second;
+        while self.nodes[event as usize].chain != chain {
+            let mut record = self.rises[self.nodes[event as usize].clocks[chain as usize] as usize];
+            // The oldest record that suffices has the oldest reasons.
+            while record.previous != NONE && self.rises[record.previous as usize].clock > place {
+                record = self.rises[record.previous as usize];
+            }
+            reasons.extend(record.reason);
+            event = record.from;
+        }
+    }
+
+    /// The edge that a literal stands for.
+    fn edge(&self, lit: Lit) -> Option<(u32, u32)> {
+        match self.meanings[lit.var().index()]? {
+            Meaning { first, second, .. } if lit.sign() => Some((first, second)),
+            Meaning { one_sided: true, .. } => None,
+            Meaning { first, second, .. } => Some((second, first)),
+        }
+    }
+
+    /// Puts all events in an order that the current edges allow; of two possible events, the older one comes first.
+    fn sort(&mut self) {
+        let mut before = vec![0_u32; self.nodes.len()];
+        self.nodes.iter().flat_map(|node| &node.out).for_each(|edge| before[edge.to as usize] += 1);
+        let mut ready: BinaryHeap<Reverse<u32>> =
+            (0..).zip(&before).filter(|(_, count)| **count == 0).map(|(event, _)| Reverse(event)).collect();
+        self.model.clear();
+        while let Some(Reverse(event)) = ready.pop() {
+            self.model.push(Event(event));
+            for edge in &self.nodes[event as usize].out {
+                before[edge.to as usize] -= 1;
+                if before[edge.to as usize] == 0 {
+                    ready.push(Reverse(edge.to));
+                }
+            }
+        }
+        debug_assert_eq!(self.model.len(), self.nodes.len(), "there is no cycle");
     }
 }
 
 impl Theory for Orders {
-    fn final_check(&mut self, acts: &mut TheoryArg<'_>) {
-        self.check(acts);
-        self.model.clone_from(&self.position);
+    fn assign(&mut self, lit: Lit, implied: &mut Vec<Lit>, conflict: &mut Vec<Lit>) -> bool {
+        let records = self.rises.len() as u32;
+        let Some((from, to)) = self.edge(lit) else {
+            self.assigned.push((records, NONE));
+            return true;
+        };
+        if self.reaches(to, from) {
+            self.path(to, from, conflict);
+            conflict.push(lit);
+            return false;
+        }
+        if self.reaches(from, to) {
+            self.assigned.push((records, NONE));
+            return true;
+        }
+        self.assigned.push((records, from));
+        self.insert(from, Edge { to, reason: Some(lit) }, implied);
+        true
     }
 
-    fn create_level(&mut self) {
-        self.levels.push((self.seen, self.added.len()));
-    }
-
-    fn pop_levels(&mut self, n: usize) {
-        let at = self.levels.len() - n;
-        if let Some(&(seen, added)) = self.levels.get(at) {
-            for (from, to) in self.added.drain(added..).rev() {
-                // The newest edges are the last ones.
-                self.out[from as usize].pop();
-                self.into[to as usize].pop();
-            }
-            self.seen = seen;
-            self.levels.truncate(at);
+    fn retract(&mut self) {
+        let Some((records, from)) = self.assigned.pop() else { return };
+        for rise in self.rises.drain(records as usize..).rev() {
+            self.nodes[rise.event as usize].clocks[rise.chain as usize] = rise.previous;
+        }
+        if from != NONE {
+            // The newest edge is the last one.
+            self.nodes[from as usize].out.pop();
         }
     }
 
-    fn n_levels(&self) -> usize {
-        self.levels.len()
+    fn explain(&mut self, lit: Lit, reasons: &mut Vec<Lit>) {
+        let Some(Meaning { first, second, .. }) = self.meanings[lit.var().index()] else { return };
+        match lit.sign() {
+            true => self.path(first, second, reasons),
+            false => self.path(second, first, reasons),
+        }
     }
 
-    fn partial_check(&mut self, acts: &mut TheoryArg<'_>) {
-        self.check(acts);
-    }
-
-    fn explain_propagation(&mut self, _: Lit) -> &[Lit] {
-        // Nothing is propagated.
-        &[]
+    fn complete(&mut self) {
+        self.sort();
     }
 }

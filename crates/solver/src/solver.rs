@@ -1,17 +1,19 @@
 //! The solver: asks whether an order of events and values of unknowns exist for which all formulas hold.
 //!
-//! Order literals are one-sided: one that is true puts its events in order, one that is false says nothing. So a formula is
-//! brought into a form in which events are compared only positively, and each part is only implied by what contains it
-//! (Plaisted and Greenbaum, 1986). Values are circuits (`blast`); orders are a theory (`order`).
+//! A pair of events has one variable, which is true in one order and false in the other. Each part of a formula is only
+//! implied by what contains it (Plaisted and Greenbaum, 1986). Values are circuits (`blast`); orders are a theory
+//! (`order`). What a read implies is added when a solution violates it (`reads`).
+//!
+//! All first values together are the recorded run: events in the order in which they were added, and the values given by
+//! [`Solver::prefer_value`], from which those of all gates and formulas follow when these are built.
 
 use crate::blast::Blaster;
 use crate::formula::Formula;
 use crate::order::{Event, Orders};
+use crate::reads::{Choice, Read, Write};
+use crate::sat::{Lit, Outcome, Sat, Statistics, Var};
 use crate::term::{Term, Terms};
-use batsat::{BasicSolver, Lit, SolverInterface, lbool};
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::rc::Rc;
+use std::collections::{BTreeMap, HashMap};
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub enum Answer {
 pub struct Model {
     order: Vec<Event>,
     position: Vec<u32>,
-    values: HashMap<Term, u128>,
+    values: BTreeMap<Term, u128>,
 }
 
 impl Model {
@@ -62,50 +64,42 @@ pub struct Limit {
 pub struct Solver {
     /// The terms of the formulas.
     pub terms: Terms,
-    sat: BasicSolver,
+    sat: Sat,
     blaster: Blaster,
     orders: Orders,
-    before: HashMap<(Event, Event), Lit>,
-    /// For each [`Solver::push`]: the literal that its formulas depend on.
-    levels: Vec<Lit>,
+    /// By two events, the older one first: the variable that is true in this order.
+    before: HashMap<(Event, Event), Var>,
+    /// For each [`Solver::push`]: the literal that its formulas depend on, and how many reads there were.
+    levels: Vec<(Lit, usize)>,
+    reads: Vec<Read>,
+    eager: usize,
     /// Whether the edges that are always there have no cycle.
     consistent: bool,
-    give_up: Rc<GiveUp>,
 }
 
-/// Ends the search without an answer.
-#[derive(Debug, Default)]
-struct GiveUp {
-    limit: Cell<Limit>,
-    steps: Cell<u64>,
+/// Counts the steps of one search, and ends it.
+struct Steps {
+    limit: Limit,
+    taken: u64,
     /// Once the search was told to end, each further question must have the same answer.
-    ended: Cell<bool>,
+    ended: bool,
 }
 
-impl GiveUp {
-    fn begin(&self, limit: &Limit) {
-        self.limit.set(*limit);
-        self.steps.set(0);
-        self.ended.set(false);
-    }
-
-    /// Called at each step of the search.
-    fn now(&self) -> bool {
+impl Steps {
+    /// Called at each step of the search: whether to give up.
+    fn next(&mut self) -> bool {
         /// A clock takes longer than a step.
         const OFTEN: u64 = 16;
-        let steps = self.steps.get() + 1;
-        self.steps.set(steps);
-        let limit = self.limit.get();
-        let ends = limit.steps.is_some_and(|most| steps > most)
-            || steps.is_multiple_of(OFTEN) && limit.stop.is_some_and(|stop| stop());
-        self.ended.set(self.ended.get() || ends);
-        self.ended.get()
+        self.taken += 1;
+        self.ended |= self.limit.steps.is_some_and(|most| self.taken > most)
+            || self.taken.is_multiple_of(OFTEN) && self.limit.stop.is_some_and(|stop| stop());
+        self.ended
     }
 }
 
 impl std::fmt::Debug for Solver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (variables, clauses) = (self.sat.num_vars(), self.sat.num_clauses());
+        let (variables, clauses) = self.sat.size();
         f.debug_struct("Solver")
             .field("events", &self.orders.count())
             .field("variables", &variables)
@@ -113,6 +107,9 @@ impl std::fmt::Debug for Solver {
             .finish_non_exhaustive()
     }
 }
+
+/// What [`Solver::set_eager`] begins with: formulas of reads with so few writes are shorter than the search for violations.
+const EAGER: usize = 12;
 
 impl Default for Solver {
     fn default() -> Solver {
@@ -123,23 +120,26 @@ impl Default for Solver {
 impl Solver {
     /// Creates a solver without formulas.
     pub fn new() -> Solver {
-        let give_up = Rc::new(GiveUp::default());
-        let mut sat = BasicSolver::default();
-        let shared = give_up.clone();
-        sat.cb_mut().set_stop(move || shared.now());
         Solver {
             terms: Terms::new(),
-            sat,
+            sat: Sat::new(),
             blaster: Blaster::default(),
             orders: Orders::default(),
             before: HashMap::new(),
             levels: Vec::new(),
+            reads: Vec::new(),
+            eager: EAGER,
             consistent: true,
-            give_up,
         }
     }
 
-    /// Adds an event.
+    /// What the searches for all answers did so far.
+    pub fn statistics(&self) -> Statistics {
+        self.sat.statistics
+    }
+
+    /// Adds an event. If no formula decides on the order of two events, the search tries the order in which they were
+    /// added first: add events in the order of the recorded run.
     pub fn event(&mut self) -> Event {
         self.orders.event()
     }
@@ -149,10 +149,22 @@ impl Solver {
         self.consistent &= self.orders.fix(first, second);
     }
 
-    /// Suggests an order. The search tries it first.
+    /// Suggests an order other than that in which the events were added. The search tries it first.
     pub fn prefer(&mut self, first: Event, second: Event) {
-        for (events, value) in [((first, second), lbool::TRUE), ((second, first), lbool::FALSE)] {
-            self.order_literal(events.0, events.1, value);
+        if first != second {
+            let lit = self.order_literal(first, second);
+            self.sat.set_phase(lit.var(), lit.sign());
+        }
+    }
+
+    /// Suggests a value for an unknown. The search tries it first. What is computed from the unknown is tried with the
+    /// values that follow from the suggestion at the time when a formula first uses it. Suggest the values of the recorded
+    /// run before formulas use the unknowns; a suggestion after that changes only the unknown itself.
+    pub fn prefer_value(&mut self, unknown: Term, value: u128) {
+        self.blaster.build(&mut self.sat, &self.terms, unknown);
+        let Some(built) = self.blaster.built(unknown) else { unreachable!("built") };
+        for (at, bit) in built.bits.iter().enumerate() {
+            self.sat.set_phase(bit.var(), (value >> at & 1 == 1) == bit.sign());
         }
     }
 
@@ -160,14 +172,153 @@ impl Solver {
     pub fn assert(&mut self, formula: &Formula) {
         let lit = self.implied(formula, true);
         let mut clause = vec![lit];
-        clause.extend(self.levels.last().map(|&level| !level));
-        self.sat.add_clause_reuse(&mut clause);
+        clause.extend(self.levels.last().map(|&(level, _)| !level));
+        self.sat.add(&clause);
+    }
+
+    /// From now on, until the matching [`Solver::pop`]: if the guard holds, the read has the value of the last write before
+    /// it. Writes whose guard does not hold do not happen. Some write must be before the read.
+    ///
+    /// This means the same as a formula over all writes, and is faster: most of the formula is left out until a solution
+    /// violates it. Of the writes, the search tries that first which was added last before the read.
+    pub fn read(&mut self, event: Event, guard: &Formula, value: Term, writes: &[Write]) {
+        let mut some = vec![self.implied(guard, false)];
+        some.extend(self.levels.last().map(|&(level, _)| !level));
+        let mut choices = Vec::new();
+        let recorded = writes.iter().filter_map(|write| write.event).filter(|&write| write < event).max();
+        self.blaster.build(&mut self.sat, &self.terms, value);
+        for write in writes {
+            let is_later = |write: Event| write == event || self.orders.is_fixed(event, write);
+            if write.event.is_some_and(is_later) {
+                continue;
+            }
+            let happens = self.implied(&write.guard, true);
+            let absent = self.implied(&write.guard, false);
+            if self.sat.fixed(absent) == Some(true) {
+                continue;
+            }
+            let var = self.sat.new_choice(write.event == recorded);
+            let seen = Lit::new(var, true);
+            self.sat.add(&[!seen, happens]);
+            if let Some(write) = write.event.filter(|&write| !self.orders.is_fixed(write, event)) {
+                if writes.len() <= self.eager {
+                    let before = self.order_literal(write, event);
+                    self.sat.add(&[!seen, before]);
+                } else {
+                    self.sat.set_theory(var);
+                    self.orders.declare(var, write, event, true);
+                }
+            }
+            self.blaster.build(&mut self.sat, &self.terms, write.value);
+            some.push(seen);
+            choices.push(Choice { event: write.event, value: write.value, absent, seen, is_equal: false });
+        }
+        self.sat.demand(&some);
+        let mut read = Read { event, value, choices };
+        // The search tries what was recorded, so values must pass from there without a round of refinement.
+        if let Some(at) = read.choices.iter().position(|choice| choice.event == recorded) {
+            self.equate(&mut read, at);
+        }
+        if read.choices.len() <= self.eager {
+            for at in 0..read.choices.len() {
+                self.equate(&mut read, at);
+                for other in 0..read.choices.len() {
+                    self.separate(&read, at, other);
+                }
+            }
+        }
+        self.reads.push(read);
+    }
+
+    /// Later reads of at most this many writes have all their consequences added at once. This changes how long answers
+    /// take, not whether there is one.
+    pub fn set_eager(&mut self, writes: usize) {
+        self.eager = writes;
+    }
+
+    /// The read has the value of a write if it sees the write.
+    fn equate(&mut self, read: &mut Read, at: usize) {
+        let choice = &mut read.choices[at];
+        choice.is_equal = true;
+        let (Some(value), Some(written)) = (self.blaster.built(read.value), self.blaster.built(choice.value))
+        else {
+            unreachable!("built with the read")
+        };
+        for side in [value, written] {
+            self.sat.add(&[!choice.seen, side.proper]);
+            self.sat.add(&[!choice.seen, side.defined]);
+        }
+        for (&a, &b) in value.bits.iter().zip(&written.bits) {
+            self.sat.add(&[!choice.seen, !a, b]);
+            self.sat.add(&[!choice.seen, a, !b]);
+        }
+    }
+
+    /// If the read sees a write, another one does not come between.
+    fn separate(&mut self, read: &Read, at: usize, other: usize) {
+        let (choice, between) = (read.choices[at], read.choices[other]);
+        let Some(between_event) = between.event.filter(|_| at != other) else { return };
+        let mut clause = vec![!choice.seen, between.absent];
+        for (first, second) in [(Some(between_event), choice.event), (Some(read.event), between.event)] {
+            let (Some(first), Some(second)) = (first, second) else { continue };
+            if self.orders.is_fixed(first, second) {
+                return;
+            }
+            if first != second && !self.orders.is_fixed(second, first) {
+                clause.push(self.order_literal(first, second));
+            }
+        }
+        self.sat.add(&clause);
+    }
+
+    /// Adds what the last solution violates of the reads. Returns whether it violates anything.
+    fn refine(&mut self) -> bool {
+        if self.reads.is_empty() {
+            return false;
+        }
+        let position = positions(self.orders.model());
+        let position = |event: Event| position[event.0 as usize];
+        let mut reads = std::mem::take(&mut self.reads);
+        let mut is_violated = false;
+        for read in &mut reads {
+            for at in 0..read.choices.len() {
+                let choice = read.choices[at];
+                if !self.sat.model(choice.seen) {
+                    continue;
+                }
+                if !choice.is_equal && !self.is_equal(read.value, choice.value) {
+                    self.equate(read, at);
+                    is_violated = true;
+                }
+                let from = choice.event.map(position);
+                for other in 0..read.choices.len() {
+                    let between = read.choices[other];
+                    let is_between = between.event.is_some_and(|event| {
+                        from.is_none_or(|from| from < position(event))
+                            && position(event) < position(read.event)
+                    });
+                    if is_between && !self.sat.model(between.absent) {
+                        self.separate(read, at, other);
+                        is_violated = true;
+                    }
+                }
+            }
+        }
+        self.reads = reads;
+        is_violated
+    }
+
+    /// Whether two terms have the same value in the last solution.
+    fn is_equal(&self, a: Term, b: Term) -> bool {
+        let (Some(a), Some(b)) = (self.blaster.built(a), self.blaster.built(b)) else { return false };
+        let is_sound = [a.proper, a.defined, b.proper, b.defined].iter().all(|&lit| self.sat.model(lit));
+        is_sound && a.bits.iter().zip(&b.bits).all(|(&a, &b)| self.sat.model(a) == self.sat.model(b))
     }
 
     /// Begins a level: what is asserted in it ends with it.
     pub fn push(&mut self) {
-        let level = self.blaster.circuit.fresh(&mut self.sat);
-        self.levels.push(level);
+        let level = self.blaster.circuit.fresh(&mut self.sat, false);
+        self.levels.push((level, self.reads.len()));
     }
 
     /// Ends the last level.
@@ -175,8 +326,11 @@ impl Solver {
     /// # Panics
     /// If no level has begun.
     pub fn pop(&mut self) {
-        let level = self.levels.pop().expect("a level that push has begun");
-        self.sat.add_clause_reuse(&mut vec![!level]);
+        let (level, reads) = self.levels.pop().expect("a level that push has begun");
+        for choice in self.reads.drain(reads..).flat_map(|read| read.choices) {
+            self.sat.set_phase(choice.seen.var(), !choice.seen.sign());
+        }
+        self.sat.add(&[!level]);
     }
 
     /// Asks for a solution in which these formulas hold, too.
@@ -185,31 +339,38 @@ impl Solver {
             return Answer::No(Vec::new());
         }
         let assumed: Vec<Lit> = assumptions.iter().map(|formula| self.implied(formula, true)).collect();
-        let all: Vec<Lit> = self.levels.iter().chain(&assumed).copied().collect();
-        self.give_up.begin(limit);
-        let answer = self.sat.solve_limited_th(&mut self.orders, &all);
-        if answer == lbool::TRUE {
-            return Answer::Yes(self.model());
+        let all: Vec<Lit> =
+            self.levels.iter().map(|(level, _)| *level).chain(assumed.iter().copied()).collect();
+        self.sat.reset_phases();
+        let mut steps = Steps { limit: *limit, taken: 0, ended: false };
+        let outcome = loop {
+            for lit in self.orders.take_fixed() {
+                self.sat.add(&[lit]);
+            }
+            let outcome = self.sat.solve(&mut self.orders, &all, &mut || steps.next());
+            if outcome != Outcome::Satisfiable || !self.refine() {
+                break outcome;
+            }
+        };
+        match outcome {
+            Outcome::Satisfiable => Answer::Yes(self.model()),
+            Outcome::Stopped => Answer::Unknown,
+            Outcome::Unsatisfiable => {
+                let core = self.sat.core();
+                let indices = assumed.iter().enumerate().filter(|(_, lit)| core.contains(lit));
+                Answer::No(indices.map(|(index, _)| index).collect())
+            }
         }
-        if answer != lbool::FALSE {
-            return Answer::Unknown;
-        }
-        // The core is a clause, so it has the negations.
-        let core = |(_, lit): &(usize, &Lit)| self.sat.unsat_core_contains_lit(!**lit);
-        Answer::No(assumed.iter().enumerate().filter(core).map(|(index, _)| index).collect())
     }
 
     fn model(&self) -> Model {
-        let order = self.orders.model();
-        let mut position = vec![0; order.len()];
-        for (at, event) in order.iter().enumerate() {
-            position[event.0 as usize] = at as u32;
-        }
-        let mut values = HashMap::new();
+        let order = self.orders.model().to_vec();
+        let position = positions(&order);
+        let mut values = BTreeMap::new();
         for term in self.terms.unknowns() {
-            let Some(bits) = self.blaster.built(term) else { continue };
-            let bit = |(at, bit): (usize, &Lit)| u128::from(self.sat.value_lit(*bit) == lbool::TRUE) << at;
-            values.insert(term, bits.iter().enumerate().map(bit).sum());
+            let Some(built) = self.blaster.built(term) else { continue };
+            let bit = |(at, bit): (usize, &Lit)| u128::from(self.sat.model(*bit)) << at;
+            values.insert(term, built.bits.iter().enumerate().map(bit).sum());
         }
         Model { order, position, values }
     }
@@ -223,60 +384,74 @@ impl Solver {
                 match first == second {
                     // An event is not before itself, and not after itself either.
                     true => self.blaster.circuit.constant(&mut self.sat, !positive),
-                    false => self.order_literal(*first, *second, lbool::UNDEF),
+                    false => self.order_literal(*first, *second),
                 }
             }
-            Formula::Holds(term) => {
-                let bits = self.blaster.bits(&mut self.sat, &self.terms, *term);
-                assert_eq!(bits.len(), 1, "a term of one bit");
-                if positive { bits[0] } else { !bits[0] }
-            }
+            Formula::Holds(term) => self.blaster.holds(&mut self.sat, &self.terms, *term, positive),
             Formula::All(formulas) | Formula::Any(formulas) => {
                 let parts: Vec<Lit> =
                     formulas.iter().map(|formula| self.implied(formula, positive)).collect();
                 match matches!(formula, Formula::All(_)) == positive {
                     true => self.conjunction(&parts),
-                    false => self.disjunction(parts),
+                    false => self.disjunction(&parts),
                 }
             }
             Formula::Exactly(count, formulas) => {
-                let counted = self.counted(*count, formulas);
-                if positive { counted } else { !counted }
+                let (asked, counted) = self.counted(*count, formulas);
+                self.conjunction(&[asked, if positive { counted } else { !counted }])
             }
         }
     }
 
     fn conjunction(&mut self, parts: &[Lit]) -> Lit {
-        if let [only] = parts {
-            return *only;
+        let open: Vec<Lit> =
+            parts.iter().copied().filter(|&part| self.sat.fixed(part) != Some(true)).collect();
+        match open[..] {
+            [] => return self.blaster.circuit.constant(&mut self.sat, true),
+            [only] => return only,
+            _ if open.iter().any(|&part| self.sat.fixed(part) == Some(false)) => {
+                return self.blaster.circuit.constant(&mut self.sat, false);
+            }
+            _ => {}
         }
-        let out = self.blaster.circuit.fresh(&mut self.sat);
-        for &part in parts {
-            self.sat.add_clause_reuse(&mut vec![!out, part]);
+        let phase = open.iter().all(|&part| self.sat.phase(part));
+        let out = self.blaster.circuit.fresh(&mut self.sat, phase);
+        for part in open {
+            self.sat.add(&[!out, part]);
         }
         out
     }
 
-    fn disjunction(&mut self, mut parts: Vec<Lit>) -> Lit {
-        if let [only] = parts[..] {
-            return only;
+    fn disjunction(&mut self, parts: &[Lit]) -> Lit {
+        let mut open: Vec<Lit> =
+            parts.iter().copied().filter(|&part| self.sat.fixed(part) != Some(false)).collect();
+        match open[..] {
+            [] => return self.blaster.circuit.constant(&mut self.sat, false),
+            [only] => return only,
+            _ if open.iter().any(|&part| self.sat.fixed(part) == Some(true)) => {
+                return self.blaster.circuit.constant(&mut self.sat, true);
+            }
+            _ => {}
         }
-        let out = self.blaster.circuit.fresh(&mut self.sat);
-        parts.push(!out);
-        self.sat.add_clause_reuse(&mut parts);
+        let phase = open.iter().any(|&part| self.sat.phase(part));
+        let out = self.blaster.circuit.fresh(&mut self.sat, phase);
+        open.push(!out);
+        self.sat.add(&open);
         out
     }
 
-    /// Whether exactly this many of the formulas hold: both directions, because the number must be exact. `at[n]` says
-    /// that n of those so far hold.
-    fn counted(&mut self, count: usize, formulas: &[Formula]) -> Lit {
+    /// Whether exactly this many of the formulas hold. The first literal must be true, or the second one means nothing:
+    /// each formula holds or its negation does, which is more than nothing where a term has no value. `at[n]` says that
+    /// n formulas so far hold.
+    fn counted(&mut self, count: usize, formulas: &[Formula]) -> (Lit, Lit) {
+        let asked = self.blaster.circuit.fresh(&mut self.sat, false);
         let mut at = vec![self.blaster.circuit.constant(&mut self.sat, true)];
         for formula in formulas {
-            let one = self.blaster.circuit.fresh(&mut self.sat);
-            for positive in [true, false] {
-                let side = self.implied(formula, positive);
-                self.sat.add_clause_reuse(&mut vec![if positive { !one } else { one }, side]);
-            }
+            let sides = [true, false].map(|positive| self.implied(formula, positive));
+            let phase = self.sat.phase(sides[0]);
+            let one = self.blaster.circuit.fresh(&mut self.sat, phase);
+            self.sat.add(&[!asked, !one, sides[0]]);
+            self.sat.add(&[!asked, one, sides[1]]);
             let none = self.blaster.circuit.constant(&mut self.sat, false);
             let more = |at: &[Lit], n: usize| n.checked_sub(1).map_or(none, |before| at[before]);
             let length = (at.len() + 1).min(count + 2);
@@ -288,19 +463,28 @@ impl Solver {
                 })
                 .collect();
         }
-        at.get(count).copied().unwrap_or_else(|| self.blaster.circuit.constant(&mut self.sat, false))
+        let never = self.blaster.circuit.constant(&mut self.sat, false);
+        (asked, at.get(count).copied().unwrap_or(never))
     }
 
-    /// The literal that puts one event before another. `preferred` is the value that the search tries first, if the
-    /// literal is new.
-    fn order_literal(&mut self, first: Event, second: Event, preferred: lbool) -> Lit {
-        if let Some(&lit) = self.before.get(&(first, second)) {
-            return lit;
-        }
-        let var = self.sat.new_var(preferred, true);
-        self.orders.declare(var, first, second);
-        let lit = Lit::new(var, true);
-        self.before.insert((first, second), lit);
-        lit
+    /// The literal that puts one event before another one.
+    fn order_literal(&mut self, first: Event, second: Event) -> Lit {
+        let (older, newer) = (first.min(second), first.max(second));
+        let var = *self.before.entry((older, newer)).or_insert_with(|| {
+            let var = self.sat.new_var(true);
+            self.sat.set_theory(var);
+            self.orders.declare(var, older, newer, false);
+            var
+        });
+        Lit::new(var, first == older)
     }
+}
+
+/// By event: its position in an order of all events.
+fn positions(order: &[Event]) -> Vec<u32> {
+    let mut position = vec![0; order.len()];
+    for (at, event) in order.iter().enumerate() {
+        position[event.0 as usize] = at as u32;
+    }
+    position
 }

@@ -132,14 +132,17 @@ impl Terms {
         }
     }
 
-    /// The value of a term, if `unknown` gives those of unknowns. `None` if an operation has no result.
+    /// The value of a term, if `unknown` gives those of unknowns. `None` if the program does not define one: a division
+    /// in the term has no result (wherever it stands, because it was executed), or a shift that the value depends on is
+    /// too far (in an arm of a select that is not chosen it does not matter).
     pub fn evaluate(&self, term: Term, unknown: &dyn Fn(Term) -> u128) -> Option<u128> {
-        let mut known: HashMap<Term, u128> = HashMap::new();
+        // `None` is poison.
+        let mut known: HashMap<Term, Option<u128>> = HashMap::new();
         let mut open = vec![term];
         while let Some(&next) = open.last() {
             let value = match self.node(next) {
-                Node::Constant { value, .. } => *value,
-                Node::Unknown { width, .. } => unknown(next) & mask(*width),
+                Node::Constant { value, .. } => Some(*value),
+                Node::Unknown { width, .. } => Some(unknown(next) & mask(*width)),
                 Node::Apply { op, width, operands } => {
                     let missing: Vec<Term> =
                         operands.iter().copied().filter(|operand| !known.contains_key(operand)).collect();
@@ -148,14 +151,29 @@ impl Terms {
                         continue;
                     }
                     let from = self.width(*operands.last()?);
-                    let values: Vec<u128> = operands.iter().map(|operand| known[operand]).collect();
-                    op.apply(from, *width, &values)?
+                    let values: Vec<Option<u128>> = operands.iter().map(|operand| known[operand]).collect();
+                    match (op, &values[..]) {
+                        (Op::Select, [condition, yes, no]) => {
+                            condition.and_then(|condition| if condition == 1 { *yes } else { *no })
+                        }
+                        (Op::UDiv | Op::URem, [None, Some(1..)]) => None,
+                        // Poison divided by -1 may overflow.
+                        (Op::SDiv | Op::SRem, [None, Some(by)]) if *by != 0 && *by != mask(from) => None,
+                        (Op::UDiv | Op::URem | Op::SDiv | Op::SRem, [Some(a), Some(b)]) => {
+                            Some(op.apply(from, *width, &[*a, *b])?)
+                        }
+                        (Op::UDiv | Op::URem | Op::SDiv | Op::SRem, _) => return None,
+                        _ => {
+                            let values: Option<Vec<u128>> = values.into_iter().collect();
+                            values.and_then(|values| op.apply(from, *width, &values))
+                        }
+                    }
                 }
             };
             known.insert(next, value);
             open.pop();
         }
-        known.get(&term).copied()
+        known[&term]
     }
 
     fn add(&mut self, node: Node) -> Term {

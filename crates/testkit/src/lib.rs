@@ -57,7 +57,7 @@ pub fn usual_or_nightly<T>(usual: T, nightly: T) -> T {
 
 /// How often a test replays a schedule that must do the same each time.
 pub fn replays() -> usize {
-    usual_or_nightly(5, 100)
+    usual_or_nightly(3, 100)
 }
 
 /// A temporary directory.

@@ -1,6 +1,6 @@
 //! Lists the examples, with the verdict that the head comment of each states.
 
-use super::root;
+use super::{check_json, root};
 use std::path::{Path, PathBuf};
 
 /// The verdict that the head comment of an example states.
@@ -58,6 +58,14 @@ pub fn examples(language: &str) -> Vec<PathBuf> {
     all.sort();
     assert!(all.len() >= 2);
     all
+}
+
+/// Compiles an example in a directory, as a check of the source file does each time. Returns the program.
+#[track_caller]
+pub fn built(directory: &Path, example: &Path) -> String {
+    let file = example.to_str().expect("a plain path");
+    let json = check_json(directory, &["--executions", "1", "-o", "built", file]);
+    json["program"].as_str().expect("a path").to_owned()
 }
 
 /// Calls `work` for each element, several in parallel, because most of the time passes in executions one

@@ -2,7 +2,9 @@
 
 use crate::decision::Decision;
 use crate::note::Note;
+use crate::symbolic::SymbolicTrace;
 use crate::touch::Touch;
+use std::sync::Arc;
 
 /// How an execution ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub struct Execution {
     pub fingerprint: Option<u64>,
     /// The event counts of its threads, by thread number, if the policy counts events.
     pub counted: Vec<Counted>,
+    /// Its symbolic trace, if that was asked for.
+    pub symbolic: Option<Arc<SymbolicTrace>>,
 }
 
 /// How many events of a thread the policy counted.

@@ -277,6 +277,10 @@ pub struct Explanation {
     /// The point of no return, if it was found.
     #[serde(default)]
     pub no_return: Option<NoReturn>,
+    /// Whether fewer executions were compared than the limit on their number allows, because the time was over. With more
+    /// time the orderings and the point of no return may be others.
+    #[serde(default)]
+    pub out_of_time: bool,
     /// What would prevent the bug.
     pub remedies: Vec<Remedy>,
     /// How much of the executions had to be shown.

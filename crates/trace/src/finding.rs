@@ -282,6 +282,17 @@ pub struct Block {
     pub freed: Option<BlockEvent>,
 }
 
+/// The values of a global variable, as its type shows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GlobalValues {
+    /// The variable.
+    pub name: String,
+    /// At each switch.
+    pub at_switches: Vec<String>,
+    /// At the end of the execution.
+    pub at_end: String,
+}
+
 /// How a schedule was minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minimised {
@@ -325,6 +336,9 @@ pub struct Finding {
     /// Set if a simpler schedule than the one that the search found fails in the same way.
     #[serde(default)]
     pub minimised: Option<Minimised>,
+    /// For a program that is not instrumented: its global variables that changed between the switches.
+    #[serde(default)]
+    pub globals: Vec<GlobalValues>,
     /// Why it fails.
     #[serde(default)]
     pub explanation: Option<Box<Explanation>>,

@@ -35,3 +35,10 @@ pub const PARTS: u32 = 8;
 pub const fn part(object: u64) -> u32 {
     1 + (object.wrapping_mul(EMPTY) >> 32) as u32 % PARTS
 }
+
+/// The key of a thread that does not depend on the order in which threads are created: made from the key of the thread
+/// that created it, and its number among the threads of that thread, from 1. The main thread has the key [`EMPTY`].
+#[inline]
+pub const fn thread_key(parent: u64, child: u16) -> u64 {
+    mix(parent, child as u64)
+}

@@ -1,6 +1,7 @@
 //! Plans: what the engine asks of the next execution.
 
 use crate::decision::DecisionKind;
+use crate::symbolic::ChosenInput;
 use crate::target::Predicted;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -182,6 +183,9 @@ pub struct Plan {
     /// Whether the touches include places.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub places: bool,
+    /// The values of inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<ChosenInput>,
 }
 
 impl Sleep {
@@ -196,7 +200,8 @@ impl Plan {
     pub fn new(policy: Policy) -> Plan {
         let (overrides, sleep) = Default::default();
         let (fingerprint, touches, places) = Default::default();
-        Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint, touches, places }
+        let inputs = Vec::new();
+        Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint, touches, places, inputs }
     }
 
     /// Whether the execution reports its class: if the plan asks for it, and if it is steered, because

@@ -8,7 +8,10 @@
 //! expressions are carried along by the instrumented program.
 
 use crate::Op;
+use crate::hash::{EMPTY, thread_key};
+use crate::schedule::InputLine;
 use crate::value_op::{ValueOp, mask};
+use serde::{Deserialize, Serialize};
 
 /// The number of a node of a [`SymbolicTrace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,7 +131,8 @@ pub enum EventKind {
         /// Its expression.
         operand: Operand,
     },
-    /// A branch on an expression of one bit.
+    /// A branch on an expression of one bit. Before an operation that may have no result, such as a division, comes a
+    /// branch on whether it has one.
     Branch {
         /// The condition.
         condition: NodeId,
@@ -164,14 +168,27 @@ pub enum EventKind {
         /// Its value.
         holds: bool,
     },
-    /// Another visible operation: a lock, a wait, a creation, an end.
+    /// Another visible operation: a lock, a wait, a creation, an end. The last event of a thread that a signal kills is
+    /// an [`Op::Abort`].
     Sync {
-        /// The operation.
+        /// The operation. A waiting thread has logged an [`Op::Wake`] by the thread that ended its wait, if one did.
         op: Op,
-        /// The object; of a [`Op::Create`] the number of the created thread, of a [`Op::Join`] that of the joined one.
+        /// The object; of a [`Op::Create`] the number of the created thread, of a [`Op::Join`] that of the joined one, of
+        /// an [`Op::Wake`] that of the thread whose wait ended.
         object: u64,
         /// Whether it succeeded.
         ok: bool,
+    },
+    /// From this step on the thread runs, until the next event of this kind. The main thread runs first.
+    Runs,
+    /// The execution has ended, and this thread was about to do an operation. Nothing else of this thread follows.
+    Pending {
+        /// The operation; it may be an access of memory.
+        op: Op,
+        /// The object, as of [`EventKind::Sync`].
+        object: u64,
+        /// Whether the thread could not do the operation: a lock that another thread holds, a wait that nobody ended.
+        blocked: bool,
     },
 }
 
@@ -209,6 +226,24 @@ impl Losses {
     }
 }
 
+/// Which input of a program: it is the same in all executions in which its thread has done the same before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct InputKey {
+    /// The key of the thread, see [`thread_key`].
+    pub thread: u64,
+    /// The number of the [`EventKind::Input`] among those of the thread, from 0.
+    pub number: u64,
+}
+
+/// The value of an input that a plan fixes. Inputs that it does not fix have the value that the program gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ChosenInput {
+    /// The input.
+    pub key: InputKey,
+    /// Its value.
+    pub value: u64,
+}
+
 /// The symbolic trace of one execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolicTrace {
@@ -219,11 +254,60 @@ pub struct SymbolicTrace {
     /// By thread number: the thread that created it, and its number among the threads of that thread, from 1. The first
     /// is the main thread.
     pub threads: Vec<Option<(u16, u16)>>,
+    /// How many granules of memory were known to be shared: accesses of others have no events. It never decreases.
+    pub shared: u64,
+    /// The shared memory as it was when the execution began: addresses of bytes, in ascending order. Memory that was not
+    /// there is missing.
+    pub initial: Vec<(u64, u8)>,
+    /// The counts of semaphores and barriers before their first [`EventKind::Sync`], by object, in ascending order.
+    pub counts: Vec<(u64, u64)>,
     /// What the trace does not say.
     pub losses: Losses,
 }
 
 impl SymbolicTrace {
+    /// The key of a thread, by its number. Threads that are not listed count as the main thread.
+    pub fn thread_key(&self, thread: u16) -> u64 {
+        match self.threads.get(usize::from(thread)) {
+            // A thread is created by an earlier one.
+            Some(Some((parent, child))) if *parent < thread => thread_key(self.thread_key(*parent), *child),
+            _ => EMPTY,
+        }
+    }
+
+    /// The input that an event has read; `None` if it is not an [`EventKind::Input`].
+    pub fn input_key(&self, event: usize) -> Option<InputKey> {
+        let of = self.events.get(event)?;
+        let is_input = |event: &SymbolicEvent| matches!(event.kind, EventKind::Input { .. });
+        let before = self.events[..event].iter().filter(|other| other.thread == of.thread && is_input(other));
+        is_input(of).then(|| InputKey { thread: self.thread_key(of.thread), number: before.count() as u64 })
+    }
+
+    /// The creation path of a thread, by its number.
+    fn path(&self, thread: u16) -> String {
+        match self.threads.get(usize::from(thread)) {
+            Some(Some((parent, child))) if *parent < thread => format!("{}.{child}", self.path(*parent)),
+            _ => "0".to_owned(),
+        }
+    }
+
+    /// The inputs that the program has asked for, as a schedule file lists them.
+    pub fn inputs(&self) -> Vec<InputLine> {
+        let line = |index: usize| {
+            let event = &self.events[index];
+            let EventKind::Input { name, width, value, .. } = &event.kind else { return None };
+            let number = self.input_key(index)?.number;
+            let path = self.path(event.thread);
+            Some(InputLine { path, number, width: *width, value: *value, name: name.clone() })
+        };
+        (0..self.events.len()).filter_map(line).collect()
+    }
+
+    /// Whether the program has asked for an input.
+    pub fn reads_inputs(&self) -> bool {
+        self.events.iter().any(|event| matches!(event.kind, EventKind::Input { .. }))
+    }
+
     /// The bits of a node.
     pub fn width(&self, node: NodeId) -> u32 {
         match self.nodes[node.0 as usize] {
@@ -272,7 +356,11 @@ impl SymbolicTrace {
             EventKind::Branch { condition, taken } => !is(condition, (*taken).into()),
             EventKind::Assume { condition, holds } => !is(condition, (*holds).into()),
             EventKind::Pin { node, value, .. } => !is(node, *value),
-            EventKind::Read { .. } | EventKind::Input { .. } | EventKind::Sync { .. } => false,
+            EventKind::Read { .. }
+            | EventKind::Input { .. }
+            | EventKind::Sync { .. }
+            | EventKind::Runs
+            | EventKind::Pending { .. } => false,
         };
         self.events.iter().enumerate().filter(wrong).map(|(index, _)| index).collect()
     }

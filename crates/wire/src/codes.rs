@@ -131,7 +131,7 @@ pub mod named {
     pub const NAME: u8 = 1;
     /// A preferred thread, at the first thread decision from the step on. If the thread is not a candidate,
     /// the default is chosen; that is not a divergence.
-    pub const WISH: u8 = 2;
+    pub const PREFERENCE: u8 = 2;
 }
 
 /// Values of [`Override::kind`](crate::Override::kind) in an override that stands for a sleeping thread: what
@@ -203,6 +203,8 @@ pub mod flag {
     pub const LATE: u32 = 1 << 25;
     /// Log also every access of memory by instrumented or patched code, with its value. Only with [`EVENTS`].
     pub const ACCESSES: u32 = 1 << 26;
+    /// Log a symbolic trace; see [`symbolic`](crate::symbolic). All accesses of memory are scheduling points.
+    pub const SYMBOLIC: u32 = 1 << 27;
 }
 
 /// Values of [`Wire::spin`](crate::Wire::spin). The engine sets the first two before it sends [`SPINS`](crate::SPINS).

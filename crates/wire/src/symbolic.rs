@@ -2,26 +2,44 @@
 //! reads it while the program does not run.
 //!
 //! ```text
-//! Header | shared granules | nodes ... | events ...
+//! Header | nodes ... | events ...
 //! ```
 //!
-//! The engine writes `nodes_room`, `events_room` and the shared granules; the runtime writes everything else. The counts
-//! are set to 0 at the start of an execution.
+//! The engine writes `nodes_room`, `events_room`, the shared granules and the chosen inputs; the runtime writes everything
+//! else. The runtime sets its counts to 0 at the start of an execution that logs a symbolic trace.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use crate::MAX_THREADS;
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_SYMBOLIC";
 
 /// Identifies the mapping.
-pub const MAGIC: u64 = 0x4845_4953_594d_0001;
+pub const MAGIC: u64 = 0x4845_4953_594d_0002;
 
 /// Memory is shared in granules of this many bytes.
 pub const GRANULE: u64 = 4;
 /// The largest number of shared granules.
 pub const MAX_SHARED: usize = 1 << 20;
+/// The largest number of chosen inputs.
+pub const MAX_CHOSEN: usize = 1 << 16;
+/// The most bytes of names of inputs.
+pub const MAX_NAMES: usize = 1 << 16;
 /// The number of reasons for which an expression is replaced by its value; see `heisen_trace::symbolic::PinReason`.
 pub const REASONS: usize = 16;
+
+/// A value that the engine has chosen for an input. Executions use it whether they log a trace or not.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Chosen {
+    /// The key of the thread that reads the input, see `heisen_trace::hash::thread_key`.
+    pub thread: AtomicU64,
+    /// Its number among the inputs of that thread, from 0. An input of more than 8 bytes counts as one for each 8 bytes
+    /// and one for the rest.
+    pub number: AtomicU64,
+    /// The value.
+    pub value: AtomicU64,
+}
 
 /// The start of the mapping.
 #[derive(Debug)]
@@ -45,6 +63,19 @@ pub struct Header {
     pub overwritten: AtomicU64,
     /// How often expressions were replaced by their values, by the number of the reason.
     pub pinned: [AtomicU64; REASONS],
+    /// The number of threads.
+    pub threads: AtomicU64,
+    /// For each thread: the number of the thread that created it, and from bit 16 on its number among the threads of that
+    /// thread, from 1. The main thread has [`NO_THREAD`](crate::NO_THREAD).
+    pub parents: [AtomicU32; MAX_THREADS],
+    /// How many inputs are chosen.
+    pub chosen_count: AtomicU64,
+    /// The chosen inputs.
+    pub chosen: [Chosen; MAX_CHOSEN],
+    /// How many bytes of names there are.
+    pub names_length: AtomicU64,
+    /// The names of inputs, one behind the other.
+    pub names: [AtomicU8; MAX_NAMES],
     /// The number of shared granules. The runtime appends those that it finds; they stay for later executions.
     pub shared_count: AtomicU64,
     /// The numbers of shared granules: their address divided by [`GRANULE`].
@@ -57,6 +88,17 @@ pub struct Header {
 /// its event, and the operation's word has its bits as those of the result.
 pub type Node = [AtomicU64; 4];
 
+/// Reasons that the runtime itself has for replacing an expression by its value, see
+/// `heisen_trace::symbolic::PinReason`.
+pub mod reason {
+    /// It is the address of an access.
+    pub const ADDRESS: u32 = 1;
+    /// It is the size of a block of memory.
+    pub const SIZE: u32 = 2;
+    /// The program gives it to a function of the runtime that takes no expression.
+    pub const FOREIGN: u32 = 6;
+}
+
 /// Kinds of events, see `heisen_trace::symbolic::EventKind`.
 pub mod kind {
     /// Address, value, unknown, size.
@@ -67,12 +109,18 @@ pub mod kind {
     pub const BRANCH: u8 = 3;
     /// Value, expression; the size is the number of the reason.
     pub const PIN: u8 = 4;
-    /// The address of the name's bytes among the names, value, unknown, size in bits.
+    /// The position of the name among the names, and from bit 32 its length; value, unknown, size in bits.
     pub const INPUT: u8 = 5;
     /// Value, condition.
     pub const ASSUME: u8 = 6;
-    /// Object; the size is 0 if the operation failed.
+    /// Object; the size is 0 if the operation failed. The value is the count of a semaphore or barrier before the
+    /// operation.
     pub const SYNC: u8 = 7;
+    /// At the end of the execution, the thread was about to do the operation: object; the size is 1 if it could not do it.
+    /// The value is as for [`SYNC`].
+    pub const PENDING: u8 = 8;
+    /// From this step on the thread runs.
+    pub const RUNS: u8 = 9;
 }
 
 /// An event:
@@ -85,8 +133,8 @@ pub mod kind {
 /// | 3 | the id of the expression; from bit 32 the size |
 /// | 4 | the place in the code |
 ///
-/// An access has the operation of its step: `AtomicRmw` and `AtomicCas` for updates, whose read and write belong
-/// together.
+/// An access has the operation `MemRead` or `MemWrite`, or for updates, whose read and write belong together,
+/// `AtomicRmw` or `AtomicCas`.
 pub type Event = [AtomicU64; 5];
 
 /// The first word of an event.
@@ -97,6 +145,14 @@ pub const fn pack(step: u32, thread: u16, kind: u8, op: u8) -> u64 {
 /// Step, thread, kind and operation from the first word of an event.
 pub const fn unpack(word: u64) -> (u32, u16, u8, u8) {
     (word as u32, (word >> 32) as u16, (word >> 48) as u8, (word >> 56) as u8)
+}
+
+/// How many nodes and how many events have room in a mapping of this size. Programs have more nodes than events.
+pub const fn rooms(bytes: u64) -> (u64, u64) {
+    let left = bytes.saturating_sub(size_of::<Header>() as u64);
+    let (node, event) = (size_of::<Node>() as u64, size_of::<Event>() as u64);
+    let events = left / (event + 2 * node);
+    (2 * events, events)
 }
 
 /// The size of a mapping with room for this many nodes and events.

@@ -135,7 +135,7 @@ pub struct CheckArgs {
 
     /// Continue a saved or interrupted search, with the options it was started with
     #[arg(help_heading = "Search", long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "no_minimise", "no_explain", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "inputs", "trace_memory", "steps", "hang", "seed", "keep_going", "no_minimise", "no_explain", "expect_exit",
         "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -206,6 +206,14 @@ pub struct SearchArgs {
     /// delay: skip a thread whose turn it is this many times [default: 3]
     #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub delays: Option<u32>,
+
+    /// causal: choose the inputs of the program as well as schedules; see heisen_input in heisen.h
+    #[arg(help_heading = "Search", long)]
+    pub inputs: bool,
+
+    /// causal: the memory for the trace of one execution, such as 64M or 1G [default: 256M]
+    #[arg(help_heading = "Machinery", long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
+    pub trace_memory: Option<usize>,
 
     /// Stop after this many executions [default: unlimited; 10000 for samplers if --time is not given]
     #[arg(help_heading = "Limits", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
@@ -462,13 +470,14 @@ impl From<Carrier> for run_config::Carrier {
 }
 
 impl SearchArgs {
-    /// The strategy to use. Without `--strategy`, it follows from other options. `--changed-since` needs
-    /// best. `--bound` and `--reduce on` ask for icb. Otherwise, `--time` selects portfolio, which makes the
+    /// The strategy to use. Without `--strategy`, it follows from other options. `--inputs` needs causal,
+    /// `--changed-since` needs best. `--bound` and `--reduce on` ask for icb. Otherwise, `--time` selects portfolio, which makes the
     /// most of the time.
     pub fn kind(&self) -> Kind {
         match self.strategy {
             Some(Kind::Dpor) if self.bound.is_some() => Kind::Bpor,
             Some(strategy) => strategy,
+            None if self.inputs => Kind::Causal,
             None if self.changed_since.is_some() => Kind::Best,
             None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
                 Kind::Portfolio
@@ -487,6 +496,8 @@ impl SearchArgs {
             (self.depth.is_some(), Parameter::Depth),
             (self.burst.is_some(), Parameter::Burst),
             (self.delays.is_some(), Parameter::Delays),
+            (self.inputs, Parameter::Inputs),
+            (self.trace_memory.is_some(), Parameter::TraceMemory),
         ] {
             if given && !kind.takes(parameter) {
                 let (option, strategies, named) = (parameter.option(), takers(parameter), kind.name());

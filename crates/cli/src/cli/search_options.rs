@@ -4,7 +4,7 @@ use crate::cli::args;
 use crate::cli::args::SearchArgs;
 use heisen_engine::check::changed::Changed;
 use heisen_engine::check::scope::Patterns;
-use heisen_engine::check::{Kind, Options, Races};
+use heisen_engine::check::{Kind, Options, Races, trace_memory};
 use heisen_engine::explain::suppress::Suppressions;
 use heisen_engine::process::stdin;
 use heisen_engine::program::Program;
@@ -57,8 +57,11 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         explain: !args.no_explain,
         expect_exit: args.expect_exit,
         scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
-        jobs: jobs(args),
+        // Each trace decides which execution comes next.
+        jobs: if strategy == Kind::Causal { 1 } else { jobs(args) },
         memory: args.memory.unwrap_or(MEMORY),
+        trace_memory: args.trace_memory.map_or_else(trace_memory, |bytes| bytes as u64),
+        inputs: args.inputs,
         carrier: args.carrier.into(),
         in_process: !args.fork,
         reduce: args.reduce.map(|reduce| reduce == args::Switch::On),
@@ -135,7 +138,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         leaks: args.leaks,
         accesses: Accesses {
             check: args.races != Some(args::Races::Off),
-            all: args.accesses == args::Accesses::All,
+            all: args.accesses == args::Accesses::All || args.kind() == Kind::Causal,
             points: Vec::new(),
         },
         patch: patch::parse(patched).map_err(|why| Error::Input(format!("--patch {patched:?}: {why}")))?,

@@ -12,7 +12,7 @@ use crate::render::result_file::{check_files, write};
 use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
-use heisen_engine::check::{Ended, Notify, Options};
+use heisen_engine::check::{Ended, Kind, Notify, Options};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::{Extent, Language};
@@ -178,13 +178,28 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
         };
         return Session::resume(path, &change);
     }
+    let causal = args.search.kind() == Kind::Causal;
     let extent = match (args.target.no_instrument, args.with_std) {
+        (true, _) if causal => {
+            return Err(Error::Input(
+                "--strategy causal needs the expressions of FILE, so --no-instrument does not fit; leave out one of both"
+                    .into(),
+            ));
+        }
         (true, _) => Extent::AsItIs,
+        (false, _) if causal => Extent::Symbolic,
         (false, true) => Extent::WithStd,
         (false, false) => Extent::Program,
     };
     let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
+    if causal && !program.symbolic {
+        return Err(Error::Input(format!(
+            "{} is not a symbolic build, which --strategy causal needs; build it with heisen cc --symbolic or heisen c++ \
+             --symbolic",
+            program.path.display()
+        )));
+    }
     let options = Options { hints: args.hints, ..options(&args.search, stop)? };
     let options = options_for(&program, &args.search, options);
     Ok(Session::new(program, options))

@@ -7,7 +7,7 @@ use crate::render::finding::{operation, value};
 use crate::render::paint::say;
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Closeup, Recorder};
-use heisen_engine::process::run_config::{Output, RunConfig};
+use heisen_engine::process::run_config::{Output, RunConfig, Symbolic};
 use heisen_engine::process::{recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
@@ -144,8 +144,15 @@ fn run_config(
         faults: schedule.faults,
         world: schedule.world.clone(),
         input: recorded_input::fetch(schedule, path)?,
+        symbolic: symbolic(schedule),
         ..RunConfig::default()
     })
+}
+
+/// What an execution with chosen inputs needs; `None` if the schedule has none.
+fn symbolic(schedule: &Schedule) -> Option<Symbolic> {
+    let inputs = schedule.inputs.clone();
+    (!inputs.is_empty()).then(|| Symbolic { inputs: inputs.into(), ..Symbolic::default() })
 }
 
 /// Finds the program of a schedule. Compiles it again if Heisen compiled it and the executable is gone.
@@ -157,6 +164,7 @@ pub fn find_program(schedule: &Schedule) -> Result<Program, Error> {
         (Some(source), Some(directory)) if !path.exists() => {
             let source = PathBuf::from(OsString::from_vec(source.clone()));
             let extent = match (schedule.instrumented, schedule.with_std) {
+                _ if schedule.symbolic => Extent::Symbolic,
                 (_, true) => Extent::WithStd,
                 (true, false) => Extent::Program,
                 (false, false) => Extent::AsItIs,

@@ -51,6 +51,8 @@ pub fn sentence(caveat: &Caveat) -> String {
         Caveat::DporCut { events, executions } => {
             DPOR_CUT.with(&[("events", events), ("executions", &count(*executions, "execution"))])
         }
+        Caveat::NotExact(reason) => NOT_EXACT.with(&[("reason", reason)]),
+        Caveat::InputsKept => INPUTS_KEPT.plain(),
         Caveat::Diverged(differs) => DIVERGED.with(&[
             ("executions", &count(differs.executions, "execution")),
             ("their", &if differs.executions == 1 { "its" } else { "their" }),

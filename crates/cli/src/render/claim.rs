@@ -86,7 +86,9 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
             1 => "there is only 1 execution".to_owned(),
             _ => format!("all {executions} explored"),
         };
-        let common: [(&str, &dyn Display); 14] = [
+        let inputs = if options.inputs { FOR_ANY_INPUT.0 } else { "" };
+        let common: [(&str, &dyn Display); 15] = [
+            ("inputs", &inputs),
             ("kind", &limits.kind),
             ("of", &limits.of),
             ("with", &at_most(options, bound)),
@@ -111,6 +113,9 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
         None => {}
     }
     let complete = outcome.complete();
+    if options.strategy == Kind::Causal {
+        return say(if status.exhaustive && complete { PATHS } else { PART_OF_PATHS }, None, &[]);
+    }
     if status.exhaustive && complete {
         return match outcome.in_vain() {
             Some(_) => say(CLASSES, None, &[("classes", &classes(outcome))]),
@@ -268,6 +273,8 @@ mod tests {
             Caveat::BeforeReady,
             Caveat::DporUnfit,
             Caveat::DporCut { events: 8192, executions: 1 },
+            Caveat::NotExact("the solver reached its limit".into()),
+            Caveat::InputsKept,
             Caveat::Diverged(differs.clone()),
             Caveat::Unconfirmed(differs),
             Caveat::TooLong { executions: 1, steps: 1 },

@@ -22,6 +22,10 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
         objects => format!(" on {}", names(&objects.split(", ").collect::<Vec<_>>())),
     };
     let orders = explanation.orderings.is_empty();
+    if explanation.out_of_time && explanation.class == BugClass::Unclassified && orders {
+        line(&mut out, &format!("\n  why: unknown: {NOT_COMPARED}"));
+        return out;
+    }
     let class = match explanation.class {
         // The finding says that itself, and there is nothing to add.
         BugClass::UseAfterFree | BugClass::Unclassified if orders => return out,
@@ -116,6 +120,23 @@ fn whose(moment: &Moment, with_object: bool) -> String {
     }
 }
 
+/// What distinguishes an operation from others of the story that are called the same: its place, or its value. Empty if
+/// there are none.
+fn distinction(moment: &Moment, story: &[Moment]) -> String {
+    let same: Vec<&Moment> =
+        story.iter().filter(|other| *other != moment && whose(other, true) == whose(moment, true)).collect();
+    let differs = |what: fn(&Moment) -> &String| same.iter().all(|other| what(other) != what(moment));
+    if same.is_empty() {
+        String::new()
+    } else if !moment.place.is_empty() && differs(|moment| &moment.place) {
+        format!(" ({})", moment.place)
+    } else if moment.is_access() && differs(|moment| &moment.text) {
+        format!(" (value {})", moment.text)
+    } else {
+        String::new()
+    }
+}
+
 /// The orders with which an execution passed, and what would prevent the bug.
 fn sentences(explanation: &Explanation) -> Vec<String> {
     let moment = |index: usize| explanation.story.get(index);
@@ -123,7 +144,9 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
     let one_object = explanation.story.windows(2).all(|pair| pair[0].object == pair[1].object);
     let reversed = explanation.orderings.iter().filter_map(|&Ordering { first, second }| {
         let (first, second) = (moment(first)?, moment(second)?);
-        Some(format!("{} before {}", whose(second, !one_object), whose(first, false)))
+        let which = |moment| distinction(moment, &explanation.story);
+        let (later, earlier) = (whose(second, !one_object), whose(first, false));
+        Some(format!("{later}{} before {earlier}{}", which(second), which(first)))
     });
     let reversed: Vec<String> = reversed.collect();
     match reversed.len() {
@@ -136,6 +159,7 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
     }
     out.extend(explanation.evidence.map(|found| evidence(found, explanation.orderings.len())));
     out.extend(explanation.no_return.as_ref().map(no_return));
+    out.extend(explanation.out_of_time.then(|| OUT_OF_TIME.to_owned()));
     for remedy in &explanation.remedies {
         out.push(match remedy {
             Remedy::ReleasedBetween { lock, thread, place } => {
@@ -159,6 +183,14 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
     }
     out
 }
+
+/// The sentence for a failure for which the time was over before anything was found to compare it with.
+const NOT_COMPARED: &str =
+    "the time was over before Heisen had found an execution that passes (heisen explain takes more time)";
+
+/// The sentence for an explanation that had not enough time.
+pub const OUT_OF_TIME: &str =
+    "the time was over before all executions were compared; with more time this may become more precise";
 
 /// What confirms so many orderings, in a sentence.
 pub fn evidence(found: Evidence, orderings: usize) -> String {
@@ -229,7 +261,9 @@ pub fn name_all(value: &mut Value) {
 pub fn complete(explanation: &Explanation, paint: Paint, width: usize) -> String {
     let mut out = short(explanation, paint);
     if explanation.failing.is_empty() && explanation.passing.is_empty() {
-        line(&mut out, "\n  no execution nearby passes, so there is nothing to compare with");
+        if !explanation.out_of_time {
+            line(&mut out, "\n  no execution nearby passes, so there is nothing to compare with");
+        }
         return out;
     }
     let reduction = explanation.reduction;
@@ -406,6 +440,26 @@ mod tests {
             text.contains("it passed with each of these alone:\n         T2's write before T1's read\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn operations_that_are_called_the_same_are_distinguished() {
+        let mut two = explanation();
+        two.story.push(moment(1, Op::MemWrite, 7, "account.c:33"));
+        let text = short(&two, Paint::plain());
+        assert!(text.contains("and with T1's write (account.c:31) before T2's write\n"), "{text}");
+        two.story[3].place = "account.c:31".into();
+        let text = short(&two, Paint::plain());
+        assert!(text.contains("and with T1's write (value -1) before T2's write\n"), "{text}");
+    }
+
+    #[test]
+    fn too_little_time_is_said() {
+        let text = short(&Explanation { out_of_time: true, ..explanation() }, Paint::plain());
+        assert!(text.contains(&format!("       {OUT_OF_TIME}\n")), "{text}");
+        let nothing = Explanation { out_of_time: true, ..Explanation::default() };
+        assert_eq!(short(&nothing, Paint::plain()), format!("\n  why: unknown: {NOT_COMPARED}\n"));
+        assert!(!complete(&nothing, Paint::plain(), 100).contains("no execution nearby passes"));
     }
 
     #[test]

@@ -71,6 +71,7 @@ impl Screen<'_> {
             out.push_str(&explanation::short(why, paint));
         }
         self.switches(out, finding, sources)?;
+        globals(out, finding)?;
         if let Some(predicted) = &finding.predicted {
             let (family, from) = (predicted.family.name(), number(predicted.execution));
             writeln!(out, "\n  predicted from execution {from} by a {family}:")?;
@@ -249,8 +250,7 @@ impl Screen<'_> {
     /// The preemptions and the choices that are not about threads. Without a preemption, all switches.
     fn switches(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
         let preemptions = finding.preemptions;
-        let matters = |s: &&Switch| preemptions == 0 || s.kind == SwitchKind::Preempt || s.kind.is_value();
-        let shown: Vec<&Switch> = finding.switches.iter().filter(matters).collect();
+        let shown: Vec<&Switch> = finding.switches.iter().filter(|s| matters(finding, s)).collect();
         let values = finding.switches.iter().filter(|s| s.kind.is_value()).count() as u64;
         let schedule = &finding.schedule;
         if shown.is_empty() {
@@ -295,6 +295,31 @@ impl Screen<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a switch is shown: the preemptions and the choices that are not about threads. Without a preemption, all.
+fn matters(finding: &Finding, switch: &Switch) -> bool {
+    finding.preemptions == 0 || switch.kind == SwitchKind::Preempt || switch.kind.is_value()
+}
+
+/// The values of global variables at the switches that are shown, and at the end.
+fn globals(out: &mut String, finding: &Finding) -> std::fmt::Result {
+    let mut first = true;
+    for variable in &finding.globals {
+        let values = finding.switches.iter().zip(&variable.at_switches);
+        let shown = values.filter(|(switch, _)| matters(finding, switch)).map(|(_, value)| value);
+        let shown: Vec<&String> = shown.take(MAX_SWITCHES).collect();
+        if shown.iter().all(|value| **value == variable.at_end) {
+            continue;
+        }
+        if std::mem::take(&mut first) {
+            writeln!(out, "\n  global variables at these switches, and at the end:")?;
+        }
+        let values: Vec<String> =
+            (1..).zip(&shown).map(|(number, value)| format!("{value} at {number}")).collect();
+        writeln!(out, "    {} = {}, {} at the end", variable.name, values.join(", "), variable.at_end)?;
+    }
+    Ok(())
 }
 
 /// The first sentence for a failure under the default schedule. Other kinds, such as data races and memory

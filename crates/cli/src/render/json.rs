@@ -86,6 +86,7 @@ pub fn finding(finding: &Finding, schedule: &Path) -> Value {
         "block": finding.block.as_ref().map(block),
         "predicted": finding.predicted,
         "minimised": finding.minimised,
+        "globals": finding.globals,
         "explanation": finding.explanation.as_deref().map(|why| explanation::json(why, false)),
         "default_schedule": finding.switches.is_empty(),
     })

@@ -87,6 +87,7 @@ pub fn finding(name: &str) -> Finding {
         race: None,
         block: None,
         predicted: None,
+        globals: Vec::new(),
         minimised: None,
         explanation: Some(Box::new(explanation)),
         output: name.to_owned(),

@@ -77,6 +77,10 @@ sentences! {
     CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}";
     /// Every happens-before class within the bound was explored.
     BOUNDED_CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}; a remaining bug needs at least {more}{or}";
+    /// Every path of every thread was explored.
+    PATHS = "no bug in any {kind}schedule{of}{inputs}{with}{within}{without}{except}; every path of every thread explored: {executions}";
+    /// The solver-driven search stopped early.
+    PART_OF_PATHS = "no bug in {executions}{with}, not all paths explored";
     /// The search stopped before it had explored all schedules.
     PART = "no bug in {executions}{with}, not all schedules explored";
     /// Partial-order reduction stopped before it had explored all classes.
@@ -116,6 +120,8 @@ sentences! {
     OF_INSTRUMENTED = " of calls and instrumented code";
     /// `{with}`: the bounds set by `--bound`, `--spurious` and `--faults`.
     WITH = " with at most {most}";
+    /// `{inputs}`: `--inputs`.
+    FOR_ANY_INPUT = " and for any input";
     /// `{within}`: `--focus`, `--no-preempt` or the program itself limits where threads are preempted.
     WITHIN_SCOPE = " within the scope";
     /// `{without}`: a wait had a deadline further away than `--timeouts`.
@@ -157,6 +163,10 @@ sentences! {
     DPOR_UNFIT = "dpor does not fit this program: the same steps touched different objects in different executions (use --strategy icb or dfs)";
     /// dpor explores only the beginning of long executions.
     DPOR_CUT = "long executions: dpor explored only the first {events} events of {executions} (use --strategy icb, or make the test shorter)";
+    /// The solver-driven search knows that it may have missed something.
+    NOT_EXACT = "paths may be missing: {reason}";
+    /// The search does not choose inputs.
+    INPUTS_KEPT = "inputs keep the values that the program gives them (--inputs explores others)";
     /// Executions did not follow their plan.
     DIVERGED = "{executions} diverged from {their} plan{why}";
     /// Failures did not recur in a replay.

@@ -22,6 +22,59 @@ fn package(files: &[(&str, &str)]) -> Sandbox {
     sandbox
 }
 
+/// A crate that loses updates, and fails when one was lost.
+const COUNTING: &str = "use std::sync::Mutex;
+#[derive(Default)]
+pub struct Counter(Mutex<u32>);
+impl Counter {
+    pub fn add(&self) {
+        let count = *self.0.lock().unwrap();
+        *self.0.lock().unwrap() = count + 1;
+    }
+    pub fn check(&self, expected: u32) {
+        assert_eq!(*self.0.lock().unwrap(), expected);
+    }
+}
+";
+
+/// A failure in a dependency shows its line there, and the line of the program that called it. The dependency is one that
+/// cargo fetches, from a repository in the sandbox.
+#[test]
+fn a_failure_in_a_dependency() {
+    let text = "#[test]\nfn adds() {\n    let counter = std::sync::Arc::new(counting::Counter::default());\n    \
+                let other = counter.clone();\n    let thread = std::thread::spawn(move || other.add());\n    \
+                counter.add();\n    thread.join().unwrap();\n    counter.check(2);\n}\n";
+    let sandbox = package(&[("src/lib.rs", text)]);
+    sandbox.write("repository/Cargo.toml", manifest("counting", ""));
+    sandbox.write("repository/src/lib.rs", COUNTING);
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        let mut command = Command::new("git");
+        command.args(identity).args(args).current_dir(sandbox.path("repository"));
+        // Settings of the machine must not change what is committed.
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        assert!(command.output().expect("git").status.success(), "git {args:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "Count"]);
+    let repository = sandbox.path("repository");
+    let dependency = format!("[dependencies]\ncounting = {{ git = \"file://{}\" }}\n", repository.display());
+    sandbox.write("Cargo.toml", manifest("crate-a", &format!("[workspace]\n{dependency}")));
+    let mut command = sandbox.cargo_command(&["test", "--color", "never"]);
+    let ran = sandbox.run(command.env("CARGO_HOME", sandbox.path("home"))).expect(1);
+    let line = |words: &str| ran.out.lines().find(|line| line.contains(words)).unwrap_or_default();
+    let place = line("counting::Counter::check at ");
+    assert!(place.contains("/git/checkouts/") && place.ends_with("/src/lib.rs:10"), "{}", ran.out);
+    assert!(
+        ran.out.contains("\n  called by crate_a::adds at src/lib.rs:8\n    8 | counter.check(2);\n"),
+        "{}",
+        ran.out
+    );
+    // The operations of the explanation are in the dependency as well.
+    assert!(line("why: ").contains("atomicity violation"), "{}", ran.out);
+}
+
 /// The package of the example `bank`.
 fn bank() -> Sandbox {
     let sandbox = Sandbox::new();

@@ -182,7 +182,7 @@ fn keys_move_and_filters_hide_events() {
 
 #[test]
 fn only_rows_in_view_are_elements() {
-    let count: u32 = usual_or_nightly(30_000, 100_000);
+    let count: u32 = usual_or_nightly(10_000, 100_000);
     let (middle, last) = (count / 10 * 7, count - 1);
     let events: Vec<Compared> = (0..count)
         .map(|i| event(i + 10, (i % 5) as u16, Op::AtomicRmw, "balance", Some(i.into()), 1 + i % 5))

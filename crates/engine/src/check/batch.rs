@@ -174,6 +174,7 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
         batch.plans = plans.into();
         batch.points = tally.points.clone();
         batch.detail = match search.needs_touches() {
+            _ if search.needs_symbolic() => Detail::Symbolic,
             _ if tally.coverage.is_some() || tally.points.all => Detail::Places,
             Touches::Places => Detail::Places,
             Touches::All => Detail::Touches,

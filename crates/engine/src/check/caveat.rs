@@ -44,6 +44,10 @@ pub enum Caveat {
         /// How many executions had more.
         executions: u64,
     },
+    /// The solver-driven search may have missed paths, for this reason.
+    NotExact(String),
+    /// The program asks for inputs, and the search does not choose them.
+    InputsKept,
     /// Executions did not follow their plan.
     Diverged(Differs),
     /// Executions failed, but their replays did not.

@@ -13,10 +13,11 @@ use crate::explain::explanation::explain;
 use crate::explain::judge::Verdict;
 use crate::explain::kinds;
 use crate::explain::minimise::{Effort, minimise};
-use crate::explain::neighbourhood;
+use crate::explain::neighbourhood::{self, points_near};
 use crate::process::recorded_input;
-use crate::process::run_config::RunConfig;
-use crate::process::slots::{Job, Operation};
+use crate::process::run_config::{Output, RunConfig, Symbolic};
+use crate::process::slots::{Detail, Job, Operation};
+use crate::process::zygote::Zygote;
 use heisen_trace::finding::Minimised;
 use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
 use std::sync::Arc;
@@ -93,10 +94,17 @@ impl Confirmer<'_> {
             self.tally.too_long += 1;
             return Ok(Confirmation::TooLong);
         }
-        let config = self.config();
-        let recorder = self.case.recorder(&config);
+        let mut config = self.config_for(plan)?;
         let default = Plan::new(Policy::Default);
-        let plan = if self.fails_by_default(&recorder, &default, &verdict)? { &default } else { plan };
+        let by_default = self.fails_by_default(&self.case.recorder(&config), &default, &verdict)?;
+        let plan = if by_default { &default } else { plan };
+        if self.case.options.explain && plan.overrides == default.overrides && plan.policy == default.policy {
+            let without = config.without_backtraces();
+            let fast = without.as_ref().unwrap_or(&config);
+            let points = points_near((&self.case.runtime, self.case.program, fast), plan)?;
+            config.points = points;
+        }
+        let recorder = self.case.recorder(&config);
         let mut closeup = recorder.record(Job::Plan(plan))?;
         for _ in 0..MORE_CLOSE_UPS {
             // With input from outside, executions may differ. One failure is enough, because its input is
@@ -185,9 +193,12 @@ impl Confirmer<'_> {
         if !self.case.options.minimise || endless || closeup.outside || closeup.switches.is_empty() {
             return Ok((closeup, None, None));
         }
-        let target = (recorder.runtime, recorder.program, recorder.config);
         let signature = closeup.signature();
-        let mut same_place = |plan: &Plan| Ok(recorder.record(Job::Plan(plan))?.signature() == signature);
+        // Backtraces take most of the time of executions that print them.
+        let without = recorder.config.without_backtraces();
+        let fast = Recorder { config: without.as_ref().unwrap_or(recorder.config), ..*recorder };
+        let target = (fast.runtime, fast.program, fast.config);
+        let mut same_place = |plan: &Plan| Ok(fast.record(Job::Plan(plan))?.signature() == signature);
         let effort = Effort { fewest: self.case.options.strategy == Kind::Icb, ..EFFORT };
         let simplest = match minimise(target, recorder.expect_exit, plan, verdict, &mut same_place, effort) {
             // The finding does not depend on it.
@@ -216,6 +227,19 @@ impl Confirmer<'_> {
     /// How close-ups run.
     pub(super) fn config(&self) -> RunConfig {
         self.case.close_up_config(&self.tally.points)
+    }
+
+    /// How close-ups run that have the inputs of a plan. Other plans of them have these inputs, too.
+    fn config_for(&self, plan: &Plan) -> Result<RunConfig> {
+        let config = self.config();
+        let Some(symbolic) = config.symbolic.as_ref().filter(|_| !plan.inputs.is_empty()) else {
+            return Ok(config);
+        };
+        let mut zygote = Zygote::start(&self.case.runtime, self.case.program, &config, Output::Dropped)?;
+        let run = zygote.run(Job::Plan(plan), Detail::Symbolic, None)?;
+        let inputs = run.execution.symbolic.map_or_else(Vec::new, |trace| trace.inputs());
+        let symbolic = Some(Symbolic { inputs: inputs.into(), ..symbolic.clone() });
+        Ok(RunConfig { symbolic, ..config })
     }
 
     fn add(&mut self, verdict: Verdict, mut finding: Finding) {

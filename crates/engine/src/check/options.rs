@@ -5,7 +5,7 @@
 use crate::check::changed::Changed;
 use crate::check::scope::Patterns;
 use crate::explain::suppress::Suppressions;
-use crate::process::run_config::{Carrier, RunConfig};
+use crate::process::run_config::{Carrier, RunConfig, Symbolic};
 use crate::program::Program;
 use crate::program::uninstrumented;
 pub use heisen_search::StrategyKind as Kind;
@@ -63,6 +63,12 @@ pub struct Options {
     pub jobs: usize,
     /// How many bytes of memory waiting plans and seen states may take.
     pub memory: usize,
+    /// How many bytes a symbolic trace may take.
+    #[serde(default = "trace_memory")]
+    pub trace_memory: u64,
+    /// Whether the search chooses inputs of the program.
+    #[serde(default)]
+    pub inputs: bool,
     /// What the threads run on.
     #[serde(default)]
     pub carrier: Carrier,
@@ -116,6 +122,11 @@ pub enum Races {
     Off,
 }
 
+/// How many bytes a symbolic trace may take unless the user says otherwise.
+pub fn trace_memory() -> u64 {
+    Symbolic::default().memory
+}
+
 impl Options {
     /// How each execution runs.
     pub fn run_config(&self, stop: Arc<AtomicBool>) -> RunConfig {
@@ -130,6 +141,8 @@ impl Options {
             faults: self.faults,
             world: self.world.clone(),
             stop,
+            symbolic: (self.strategy == Kind::Causal)
+                .then(|| Symbolic { memory: self.trace_memory, ..Symbolic::default() }),
             ..RunConfig::default()
         }
     }
@@ -163,6 +176,7 @@ impl Options {
             depth: self.depth,
             burst: self.burst,
             delays: self.delays,
+            inputs: self.inputs,
             seed: self.seed,
         })
     }

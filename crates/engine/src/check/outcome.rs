@@ -90,6 +90,9 @@ pub struct Tally {
     /// Whether the program has instrumented code.
     #[serde(default)]
     pub instrumented: bool,
+    /// Whether the program has asked for inputs, as far as symbolic traces show it.
+    #[serde(default)]
+    pub asks_for_inputs: bool,
     /// The data races seen.
     #[serde(default)]
     pub races: RaceLog,

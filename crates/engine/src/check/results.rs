@@ -151,8 +151,7 @@ impl ResultTaker<'_, '_> {
         }
         // All further executions would be the same. After a failure that did not occur again, they are run
         // nevertheless.
-        let tally = &self.state.tally;
-        if self.ended.is_none() && tally.is_alone() && tally.unconfirmed == 0 {
+        if self.ended.is_none() && self.state.is_alone() && self.state.tally.unconfirmed == 0 {
             self.ended = Some(Ended::Exhausted);
         }
         Ok(())
@@ -210,6 +209,7 @@ impl ResultTaker<'_, '_> {
         // Samplers count classes themselves: they ask for the class of only some executions.
         tally.classes.extend(run.execution.fingerprint.filter(|_| !search.samples()));
         tally.instrumented |= run.instrumented;
+        tally.asks_for_inputs |= run.execution.symbolic.as_ref().is_some_and(|trace| trace.reads_inputs());
         if self.points.is_full() {
             tally.add_note(Note::TooManyPoints);
         }

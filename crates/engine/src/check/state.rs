@@ -1,6 +1,7 @@
 //! Holds the current search: the strategy, and its work so far.
 
 use super::case::Case;
+use super::options::Kind;
 use super::outcome::Tally;
 use heisen_search::{Halt, Room, Search, Strategy};
 use std::time::{Duration, Instant};
@@ -43,6 +44,11 @@ impl<'a> State<'a> {
     pub(super) fn executions_left(&self, uncounted: usize) -> Option<u64> {
         let executions = self.tally.executions + uncounted as u64;
         self.case.options.executions.map(|most| most.saturating_sub(executions))
+    }
+
+    /// Whether there is nothing to explore, because only one thread ran. A search that chooses inputs has more to explore.
+    pub(super) fn is_alone(&self) -> bool {
+        self.tally.is_alone() && self.case.options.strategy != Kind::Causal
     }
 
     pub(super) fn has_findings(&self) -> bool {

@@ -19,7 +19,7 @@ impl State<'_> {
     /// The outcome of a search that has ended.
     pub(super) fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         let status = self.search.status();
-        let alone = self.tally.is_alone() && self.tally.all_judged();
+        let alone = self.is_alone() && self.tally.all_judged();
         let blind = if alone { Vec::new() } else { uninstrumented::uninstrumented_code(self.case.program) };
         let all_followed = !status.has_gaps() && self.tally.all_judged();
         let accesses_explored = self.is_sound(ended) && all_followed && blind.is_empty();
@@ -123,7 +123,7 @@ impl State<'_> {
     fn about_executions(&self, status: &Status) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         let options = self.case.options;
-        if options.reports_races() && !self.tally.instrumented && !self.tally.is_alone() {
+        if options.reports_races() && !self.tally.instrumented && !self.is_alone() {
             caveats.push(Caveat::NoRaces);
         }
         if self.case.program.at_ready {
@@ -138,6 +138,10 @@ impl State<'_> {
         }
         if status.cut > 0 {
             caveats.push(Caveat::DporCut { events: heisen_search::MOST_EVENTS, executions: status.cut });
+        }
+        caveats.extend(status.missing.iter().cloned().map(Caveat::NotExact));
+        if self.tally.asks_for_inputs && !options.inputs {
+            caveats.push(Caveat::InputsKept);
         }
         if status.diverged > 0 {
             caveats.push(Caveat::Diverged(self.differs(status.diverged)));

@@ -161,9 +161,13 @@ pub(crate) fn classify(
             enough && !found.orderings.is_empty()
         })
     };
+    let unfinished = || {
+        preempted.iter().rev().find_map(|&(thread, step)| unfinished(failing, passing, thread, step, &locks))
+    };
     triple
         .map(|triple| atomicity(failing, passing, triple, failed))
         .or_else(|| interrupted(true).next())
+        .or_else(unfinished)
         .or_else(|| order(failing, passing, &differing))
         .or_else(|| interrupted(false).next())
 }
@@ -225,6 +229,59 @@ fn interruption(
     })
 }
 
+/// Like [`interruption`] for a thread that never ran again, because the failure came first: it had used one variable, and
+/// was about to write another that it writes in a passing execution. In between another thread used both.
+fn unfinished(
+    failing: &Flow,
+    passing: &[Flow],
+    thread: ThreadId,
+    step: u32,
+    locks: &HashSet<u64>,
+) -> Option<Classified> {
+    let is_own = |flow: &Flow, index: usize| flow.moment(index).thread == thread;
+    let all = 0..failing.observed.len();
+    if all.clone().any(|i| is_own(failing, i) && failing.moment(i).step >= step) {
+        return None;
+    }
+    let stopped = all.clone().rev().find(|&i| is_own(failing, i))?;
+    let between: Vec<usize> = (stopped + 1..all.end).filter(|&i| is_access(failing, i)).collect();
+    let conflict = |flow: &Flow, index: usize| {
+        let (own, writes) = (&flow.observed[index], flow.moment(index).writes());
+        let with = |&&other: &&usize| {
+            failing.observed[other].address == own.address && (writes || failing.moment(other).writes())
+        };
+        let counts = is_access(flow, index) && !locks.contains(&own.address);
+        counts.then(|| between.iter().find(with).copied()).flatten()
+    };
+    let own = (0..=stopped).rev().filter(|&i| is_own(failing, i));
+    let (first, with_first) = own.filter_map(|i| Some((i, conflict(failing, i)?))).next()?;
+    passing.iter().find_map(|flow| {
+        let missing =
+            |&i: &usize| is_own(flow, i) && flow.moment(i).writes() && failing.find(&flow.keys[i]).is_none();
+        let (second, with_second) =
+            (0..flow.observed.len()).filter(missing).find_map(|i| Some((i, conflict(flow, i)?)))?;
+        // The passing execution has these two in the opposite order.
+        let there = flow.find(&failing.keys[with_second])?;
+        if there < second || with_second < with_first {
+            return None;
+        }
+        let name = |moment: &Moment| moment.object.clone();
+        let (one, other) = (name(failing.moment(first)), name(flow.moment(second)));
+        let mut story = vec![first, with_first, with_second];
+        story.dedup();
+        let mut story: Vec<Moment> = story.iter().map(|&i| failing.moment(i).clone()).collect();
+        story.push(flow.moment(second).clone());
+        let last = story.len() - 1;
+        Some(Classified {
+            object: if one == other { one } else { format!("{one}, {other}") },
+            story,
+            pending: vec![last],
+            orderings: vec![Ordering { first: last - 1, second: last }],
+            ..Classified::new(BugClass::AtomicityViolation)
+        })
+    })
+}
+
 /// Whether a passing execution has two operations of the failing one in the opposite order.
 fn is_reversed(passing: &[Flow], failing: &Flow, one: usize, other: usize) -> bool {
     passing.iter().any(|flow| {
@@ -264,11 +321,26 @@ fn is_unserialisable(flow: &Flow, Triple { first, between, second }: Triple) -> 
     remote_write || writes(first) && reads(between) && writes(second)
 }
 
-/// Whether a passing execution has all accesses of a triple of the failing one, but the other thread's is not between.
+/// Whether a passing execution has all accesses of a triple of the failing one, but the other thread's is not between. Or
+/// the other thread's write comes first, and what the thread reads then makes it leave out its own write: the thread
+/// checks a variable and acts on what it saw.
 fn is_outside(passing: &Flow, failing: &Flow, triple: Triple) -> bool {
     let at = |index: usize| passing.find(&failing.keys[index]);
+    let acts = || {
+        let same = |&index: &usize| {
+            let (this, second) = (&failing.observed[index], &failing.observed[triple.second]);
+            this.address == second.address
+                && this.moment.thread == second.moment.thread
+                && failing.moment(index).writes()
+        };
+        let write = (triple.second..failing.observed.len()).find(same);
+        failing.reads(triple.first)
+            && failing.moment(triple.between).writes()
+            && write.is_some_and(|write| at(write).is_none())
+    };
     match (at(triple.first), at(triple.between), at(triple.second)) {
         (Some(first), Some(between), Some(second)) => between < first || second < between,
+        (Some(first), Some(between), None) => between < first && acts(),
         _ => false,
     }
 }
@@ -449,6 +521,19 @@ mod tests {
     }
 
     #[test]
+    fn a_check_on_which_a_thread_acts() {
+        let failing = execution(&[(1, 'r', "n", 0), (2, 'w', "n", 1), (1, 'w', "n", 2), (0, 'r', "n", 2)]);
+        // It checks after the other's write, and leaves out its own.
+        let passing = execution(&[(2, 'w', "n", 1), (1, 'r', "n", 1), (0, 'r', "n", 1)]);
+        let found = classify(&failing, std::slice::from_ref(&passing), Some(ThreadId(0)), &[]);
+        assert_eq!(found.expect("a class").class, BugClass::AtomicityViolation);
+        // A loop that reads until it sees another value does not act.
+        let failing = execution(&[(1, 'r', "n", 0), (2, 'w', "n", 1), (1, 'r', "n", 1)]);
+        let found = classify(&failing, &[passing], Some(ThreadId(1)), &[]);
+        assert_ne!(found.map(|found| found.class), Some(BugClass::AtomicityViolation));
+    }
+
+    #[test]
     fn an_ordinary_use_of_a_variable_is_no_violation() {
         // The passing execution does not have the write at all, so nothing shows that it came at a wrong time.
         let failing = execution(&[(0, 'w', "done", 0), (1, 'w', "done", 1), (0, 'r', "done", 1)]);
@@ -494,6 +579,25 @@ mod tests {
         assert_eq!((found.class, found.object.as_str()), (BugClass::AtomicityViolation, "open, data"));
         assert_eq!(found.story.iter().map(|m| m.step).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(found.orderings, [Ordering { first: 2, second: 3 }]);
+    }
+
+    #[test]
+    fn a_thread_that_the_failure_stops_between_two_variables() {
+        let failing = execution(&[(1, 'w', "ready", 1), (2, 'r', "ready", 1), (2, 'r', "data", 0)]);
+        let passing = execution(&[
+            (1, 'w', "ready", 1),
+            (1, 'w', "data", 7),
+            (2, 'r', "ready", 1),
+            (2, 'r', "data", 7),
+        ]);
+        let preempted = [(ThreadId(1), 2)];
+        let found = classify(&failing, std::slice::from_ref(&passing), Some(ThreadId(2)), &preempted);
+        let found = found.expect("a class");
+        assert_eq!((found.class, found.object.as_str()), (BugClass::AtomicityViolation, "ready, data"));
+        assert_eq!((found.story.len(), found.pending), (4, vec![3]));
+        // Nothing shows that it was to write more.
+        let found = classify(&failing, std::slice::from_ref(&failing), Some(ThreadId(2)), &preempted);
+        assert!(found.is_none_or(|found| found.class != BugClass::AtomicityViolation));
     }
 
     #[test]

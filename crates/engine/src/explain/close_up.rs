@@ -7,6 +7,7 @@
 
 mod blocked;
 mod describe;
+mod globals;
 mod messages;
 mod moments;
 mod namer;
@@ -26,9 +27,10 @@ use crate::process::stdin;
 use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
 pub(crate) use blocked::takes;
+use globals::Globals;
 use heisen_inspect::Symbols;
 use heisen_trace::cycle::Cycle;
-use heisen_trace::finding::{Block, Switch, ThreadEnd};
+use heisen_trace::finding::{Block, GlobalValues, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
 use heisen_wire::Wire;
@@ -54,6 +56,8 @@ pub struct Closeup {
     pub switches: Vec<Switch>,
     /// The thread that ended the execution.
     pub thread: Option<ThreadId>,
+    /// After how many events the first panic began, if there was one. What comes later is a consequence of it.
+    pub(crate) thrown_after: Option<u32>,
     /// The stack at which the execution ended.
     pub stack: Stack,
     /// The threads that were alive at the end.
@@ -69,6 +73,8 @@ pub struct Closeup {
     pub block: Option<Block>,
     /// All threads, for the schedule file.
     pub lines: Vec<ThreadLine>,
+    /// If the program is not instrumented: its global variables that changed between the switches.
+    pub globals: Vec<GlobalValues>,
     /// Every event with its place and object, if a trace was requested.
     pub trace: Vec<TraceLine>,
     /// The operation at which a divergence was noticed; empty if the execution followed its plan.
@@ -189,6 +195,7 @@ impl Recorder<'_> {
             race_watch,
             access,
             trace_wanted: self.trace,
+            globals: Globals::new(!self.program.instrumented),
             ..Watcher::default()
         };
         zygote.wire().recurrence.wanted.store(1, Relaxed);
@@ -211,12 +218,14 @@ impl Recorder<'_> {
             too_long,
             switches: watcher.switches,
             thread: watcher.thread,
+            thrown_after: watcher.thrown.as_ref().map(|(_, _, events)| *events),
             stack: watcher.stack,
             threads: watcher.threads,
             idle: watcher.idle,
             cycle: watcher.cycle,
             block: None,
             lines: watcher.lines,
+            globals: watcher.globals.changed(),
             trace: watcher.trace,
             diverged: watcher.diverged,
             output,
@@ -229,7 +238,7 @@ impl Recorder<'_> {
         };
         let kind = closeup.verdict.as_ref().map(|v| v.kind);
         let better = match kind {
-            Some(FindingKind::Panic) => watcher.thrown,
+            Some(FindingKind::Panic) => watcher.thrown.map(|(thread, stack, _)| (thread, stack)),
             Some(FindingKind::Misuse) => watcher.misused,
             Some(FindingKind::DataRace) => {
                 closeup.race.as_ref().map(|race| (race.second.thread, race.second.stack.clone()))
@@ -394,6 +403,7 @@ impl Closeup {
             source: recorder.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
             instrumented: recorder.program.source.is_some() && recorder.program.instrumented,
             with_std: recorder.program.with_std,
+            symbolic: recorder.program.symbolic,
             binary: recorder.program.hash.clone(),
             at_ready: recorder.program.at_ready,
             steps_limit: recorder.config.steps,
@@ -402,6 +412,11 @@ impl Closeup {
             spurious: recorder.config.spurious,
             faults: recorder.config.faults,
             input: None,
+            inputs: recorder
+                .config
+                .symbolic
+                .as_ref()
+                .map_or_else(Vec::new, |symbolic| symbolic.inputs.to_vec()),
             world: self.world(recorder),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
@@ -412,7 +427,7 @@ impl Closeup {
 
     fn world(&self, recorder: &Recorder<'_>) -> World {
         let mut world = stdin::recorded(&recorder.config.world, recorder.program);
-        world.accesses.all |= recorder.config.points.all;
+        world.accesses.all |= recorder.config.points.all || recorder.config.symbolic.is_some();
         world.accesses.points.clone_from(&self.points);
         world
     }
@@ -435,6 +450,7 @@ impl Closeup {
             race: self.race,
             block: self.block,
             predicted: None,
+            globals: self.globals,
             minimised: None,
             explanation: None,
             output: self.output,

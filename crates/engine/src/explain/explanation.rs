@@ -15,11 +15,14 @@ use crate::explain::recheck::missed_recheck;
 use crate::process::slots::{Detail, Job};
 use heisen_inspect::Symbols;
 use heisen_trace::explanation::{BugClass, Evidence, Explanation, Moment, NoReturn};
-use heisen_trace::finding::SwitchKind;
-use heisen_trace::{Finding, Plan, ThreadId};
+use heisen_trace::finding::{Switch, SwitchKind};
+use heisen_trace::{Finding, FindingKind, Plan, ThreadId};
+
+/// An explanation and, for each necessary ordering, the plan of an execution that passes with only this one reversed.
+pub type WithRuns = (Explanation, Vec<Plan>);
 
 /// How many further close-ups are taken for places.
-const MAX_FURTHER: usize = 2;
+const MAX_FURTHER: usize = 3;
 
 /// Why the execution of this plan fails, if that can be said.
 pub fn explain(
@@ -28,18 +31,50 @@ pub fn explain(
     finding: &Finding,
     effort: Effort,
 ) -> Result<Option<Explanation>> {
+    Ok(explain_with_runs(recorder, plan, finding, effort)?.map(|(explanation, _)| explanation))
+}
+
+/// Like [`explain`], with the runs that confirm it.
+pub fn explain_with_runs(
+    recorder: &Recorder<'_>,
+    plan: &Plan,
+    finding: &Finding,
+    effort: Effort,
+) -> Result<Option<WithRuns>> {
+    // Without backtraces many more executions can be run in the same time.
+    if let Some(config) = recorder.config.without_backtraces()
+        && let Some(explanation) =
+            explained(&Recorder { config: &config, ..*recorder }, plan, finding, effort)?
+    {
+        return Ok(explanation);
+    }
+    Ok(explained(recorder, plan, finding, effort)?.flatten())
+}
+
+/// `None` if the plan's execution is not that of the finding.
+fn explained(
+    recorder: &Recorder<'_>,
+    plan: &Plan,
+    finding: &Finding,
+    effort: Effort,
+) -> Result<Option<Option<WithRuns>>> {
     let recorder = Recorder { trace: true, accesses: true, ..*recorder };
     let mut symbols = recorder.symbols();
     let failing = recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?;
     let Some(failure) = failing.verdict.clone() else { return Ok(None) };
-    if failing.signature() != finding.signature || failing.trace.len() > MAX_EVENTS {
+    let steps = |switches: &[Switch]| switches.iter().map(|switch| switch.step).collect::<Vec<_>>();
+    if failing.signature() != finding.signature || steps(&failing.switches) != steps(&finding.switches) {
         return Ok(None);
     }
+    if failing.trace.len() > MAX_EVENTS {
+        return Ok(Some(None));
+    }
+    let after = failing.thrown_after.filter(|_| failure.kind == FindingKind::Panic);
     let failing = flow(&failing);
     let target = (recorder.runtime, recorder.program, recorder.config);
     let mut runner = Runner::start(target, recorder.expect_exit)?;
-    let Some(near) = neighbourhood(&mut runner, plan, &failure, effort, Detail::AccessLog)? else {
-        return Ok(None);
+    let Some(near) = neighbourhood(&mut runner, plan, (&failure, after), effort, Detail::AccessLog)? else {
+        return Ok(Some(None));
     };
     let mut passing = Vec::new();
     for twin in &near.twins {
@@ -54,15 +89,20 @@ pub fn explain(
     let mut record = |plan: &Plan| -> Result<Flow> {
         Ok(flow(&recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?))
     };
-    let Some((classified, evidence)) = classified(finding, &failing, &passing, &near, &mut record)? else {
-        return Ok(None);
+    let Some((classified, found)) = classified(finding, &failing, &passing, &near, &mut record)? else {
+        let late = Explanation { out_of_time: true, ..Explanation::default() };
+        return Ok(Some(runner.out_of_time().then(|| (late, Vec::new()))));
     };
+    let evidence = found.as_ref().map(|found| Evidence { failing: found.failing, passing: found.passing });
+    let reversed_in = found.map_or_else(Vec::new, |found| found.reversed_in);
+    let runs = reversed_in.iter().map(|&index| near.passing_plans[index].clone()).collect();
     let Classified { class, object, mut story, orderings, mut remedies, pending } = classified;
     let point = no_return(&mut runner, plan, &failure, &failing, effort)?;
     let innermost: Vec<String> = story.iter().map(|moment| moment.place.clone()).collect();
-    story.extend(point.as_ref().map(|point| point.moment.clone()));
+    // The point of no return first, as its place is more likely to be missing than those of the story.
+    story.splice(0..0, point.as_ref().map(|point| point.moment.clone()));
     places_of_callers(&recorder, &mut symbols, plan, &failing, &mut story)?;
-    let no_return = point.map(|point| NoReturn { moment: story.pop().unwrap_or(point.moment), ..point });
+    let no_return = point.map(|point| NoReturn { moment: story.remove(0), ..point });
     for (innermost, moment) in innermost.iter().zip(&story) {
         remedies.iter_mut().for_each(|remedy| remedy.move_place(innermost, &moment.place));
     }
@@ -75,6 +115,7 @@ pub fn explain(
         evidence,
         remedies,
         no_return,
+        out_of_time: runner.out_of_time(),
         ..Explanation::default()
     };
     if let Some(twin) = passing.first() {
@@ -83,7 +124,7 @@ pub fn explain(
         [explanation.failing, explanation.passing] = compared.executions;
         explanation.common = compared.common;
     }
-    Ok(Some(explanation))
+    Ok(Some(Some((explanation, runs))))
 }
 
 /// The class, with the necessary orderings in its story, and what confirms them. `None` if nothing passes and the kind of
@@ -94,26 +135,37 @@ fn classified(
     passing: &[Flow],
     near: &Neighbourhood,
     record: &mut dyn FnMut(&Plan) -> Result<Flow>,
-) -> Result<Option<(Classified, Option<Evidence>)>> {
+) -> Result<Option<(Classified, Option<Necessary>)>> {
     let preempted = finding.switches.iter().filter(|switch| switch.kind == SwitchKind::Preempt);
     let preempted: Vec<(ThreadId, u32)> = preempted.map(|switch| (switch.from, switch.step)).collect();
     let by_class = by_kind(finding, failing)
         .or_else(|| missed_recheck(failing, finding.thread))
         .or_else(|| classify(failing, passing, finding.thread, &preempted));
     let preferred = by_class.as_ref().map_or_else(Vec::new, |found| pairs(failing, passing, found));
+    // A deadlock is about locks, but why a thread waits may be the value of a variable.
+    let by_accesses =
+        |found: &&Classified| matches!(found.class, BugClass::AtomicityViolation | BugClass::OrderViolation);
+    let of_class = by_class.as_ref().filter(by_accesses).map_or(&[][..], |_| &preferred);
+    let objects: Vec<u64> = of_class.iter().map(|((_, _, address), _)| *address).collect();
     let alive: Vec<u16> = finding.threads.iter().map(|thread| thread.thread.0).collect();
     let foreign = failing.foreign();
-    let hints = Hints { preferred: &preferred, alive: &alive, foreign: &foreign };
+    let deadlock = finding.kind == FindingKind::Deadlock;
+    let hints =
+        Hints { preferred: &preferred, alive: &alive, deadlock, objects: &objects, foreign: &foreign };
     let found = necessary(&near.failing, &near.failing_too, &near.passing, &hints);
     let named = named(failing, passing, near, &found, record)?;
-    let evidence = Evidence { failing: found.failing, passing: found.passing };
     Ok(match (by_class, named) {
         (Some(mut classified), Some(orders)) => {
+            // One access may come too early only because it comes between two of another thread.
+            let shown = by_orderings(failing, &orders).class;
+            if (classified.class, shown) == (BugClass::OrderViolation, BugClass::AtomicityViolation) {
+                classified.class = shown;
+            }
             classified.confirm(failing, &orders);
-            Some((classified, Some(evidence)))
+            Some((classified, Some(found)))
         }
         (Some(classified), None) => Some((classified, None)),
-        (None, Some(orders)) => Some((by_orderings(failing, &orders), Some(evidence))),
+        (None, Some(orders)) => Some((by_orderings(failing, &orders), Some(found))),
         (None, None) => (!passing.is_empty()).then(|| (Classified::new(BugClass::Unclassified), None)),
     })
 }

@@ -106,15 +106,22 @@ impl Log {
             }
     }
 
-    /// The pairs of conflicting operations with no other write of the object in between.
+    /// The pairs of conflicting operations with no other write of the object in between. A read that a thread does before
+    /// it writes itself also counts with the next write: the thread may write only because of what it read.
     fn pairs(&self) -> Vec<(usize, usize)> {
-        let mut recent: HashMap<u64, Vec<usize>> = HashMap::new();
+        // The operations since the last write, and the reads of its thread before it.
+        let mut recent: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
         let mut pairs = Vec::new();
         for (index, operation) in self.operations.iter().enumerate() {
-            let before = recent.entry(operation.key.2).or_default();
-            pairs.extend(before.iter().filter(|&&other| self.conflict(other, index)).map(|&o| (o, index)));
+            let (before, earlier) = recent.entry(operation.key.2).or_default();
+            let both = earlier.iter().chain(before.iter());
+            pairs.extend(both.filter(|&&other| self.conflict(other, index)).map(|&other| (other, index)));
             if operation.writes && operation.lock.is_none() {
-                before.clear();
+                before.retain(|&other| {
+                    let other = &self.operations[other];
+                    other.key.0 == operation.key.0 && !other.writes
+                });
+                *earlier = std::mem::take(before);
             }
             before.push(index);
         }
@@ -156,6 +163,12 @@ impl Order {
         }
     }
 
+    /// Whether an execution that passed has both operations in this order. It came to its end, so an operation that it did
+    /// not reach is one that it does not have.
+    fn held(&self, log: &Log) -> bool {
+        log.has(&self.second) && self.holds(log)
+    }
+
     fn is_reversed(&self, log: &Log) -> bool {
         let found = log.at.get(&self.first).zip(log.at.get(&self.second));
         found.is_some_and(|(first, second)| second < first)
@@ -166,6 +179,8 @@ impl Order {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Necessary {
     pub(crate) orders: Vec<Order>,
+    /// For each of these orders: the index of an execution that passes in which only this one is reversed.
+    pub(crate) reversed_in: Vec<usize>,
     /// The executions that have all these orders, the failing one included. All of them failed.
     pub(crate) failing: usize,
     /// The executions that passed.
@@ -183,6 +198,10 @@ pub(crate) struct Hints<'a> {
     pub(crate) preferred: &'a [(Name, Name)],
     /// The threads that were alive at the end of the failing execution. Others would not have done anything else.
     pub(crate) alive: &'a [u16],
+    /// Whether threads wait for each other. What they wait to do is then part of the failure.
+    pub(crate) deadlock: bool,
+    /// The addresses that the class of the bug is about.
+    pub(crate) objects: &'a [u64],
     /// The addresses that belong to a library of the language. They say little about the program.
     pub(crate) foreign: &'a [u64],
 }
@@ -200,10 +219,10 @@ pub(crate) fn necessary(failing: &Log, failing_too: &[Log], passing: &[Log], hin
         // An order that is never reversed, only absent, says little: the executions took other ways before.
         .filter(|(_, reversed)| *reversed != 0)
         .collect();
-    let solve = |counts: u128| {
+    let solve = |counts: u128, holds: fn(&Order, &Log) -> bool, witnessed: &Witnessed| {
         let mut best: HashMap<u128, (Rank, Order)> = HashMap::new();
         for (order, reversed) in &candidates {
-            let broken = reversed | counts & bits(&|log| !order.holds(log));
+            let broken = reversed | counts & bits(&|log| !holds(order, log));
             let rank = rank(failing, order, hints);
             match best.get_mut(&broken) {
                 Some(known) if known.0 <= rank => {}
@@ -214,30 +233,61 @@ pub(crate) fn necessary(failing: &Log, failing_too: &[Log], passing: &[Log], hin
             best.into_iter().map(|(broken, (rank, order))| (rank, broken, order)).collect();
         ranked.sort_by_key(|&(rank, broken, order)| (rank, broken, order.first, order.second));
         ranked.truncate(MAX_ORDERS);
-        smallest(&ranked, all)
+        smallest(&ranked, all, &|orders| {
+            orders.iter().all(|order| passing.iter().any(|log| witnessed(order, orders, log)))
+        })
     };
     // An operation that is absent is mostly so because another order is reversed. So that an order does not hold counts
-    // only where none is reversed. The other set is better if it has fewer operations that the failure prevented: some of
-    // them the failing execution would not have done anyway.
+    // only where none is reversed. The other sets are better if they have fewer operations that the failure prevented:
+    // some of them the failing execution would not have done anyway.
     let unexplained = all & !candidates.iter().fold(0, |bits, (_, reversed)| bits | reversed);
-    let sets = [solve(unexplained), solve(all)].into_iter().filter(|orders| !orders.is_empty());
     let prevented = |orders: &Vec<Order>| orders.iter().filter(|order| order.pending).count();
-    let orders = sets.min_by_key(prevented).unwrap_or_default();
-    // Each order is necessary: an execution passes in which only this one is not as in the failing execution.
-    debug_assert!(orders.iter().all(|order| {
-        let others = || orders.iter().filter(|other| *other != order);
-        let alone = |log: &Log| order.is_reversed(log) && !others().any(|other| other.is_reversed(log));
-        let broken = |log: &Log| !order.holds(log) && others().all(|other| other.holds(log));
-        passing.iter().any(|log| alone(log) || broken(log))
-    }));
+    let best = |witnessed: &Witnessed| {
+        let found = |orders: Vec<Order>| (!orders.is_empty()).then_some(orders);
+        let sets =
+            [unexplained, all].into_iter().filter_map(|counts| found(solve(counts, Order::holds, witnessed)));
+        let set = sets.min_by_key(prevented);
+        match set.as_ref().map(prevented) {
+            Some(prevented) if prevented <= 1 || hints.deadlock => set,
+            _ => found(solve(all, Order::held, witnessed)).or(set),
+        }
+    };
+    let orders = best(&makes_it_pass).or_else(|| best(&is_reversed_alone)).unwrap_or_default();
+    debug_assert!(orders.is_empty() || !passing.iter().any(|log| orders.iter().all(|order| order.held(log))));
     let holds_all = |log: &&Log| orders.iter().all(|order| order.holds(log));
-    Necessary { failing: 1 + failing_too.iter().filter(holds_all).count(), passing: passing.len(), orders }
+    let reversed_alone = |order| passing.iter().position(|log| is_reversed_alone(order, &orders, log));
+    let reversed_in = orders.iter().filter_map(reversed_alone).collect();
+    Necessary {
+        reversed_in,
+        failing: 1 + failing_too.iter().filter(holds_all).count(),
+        passing: passing.len(),
+        orders,
+    }
+}
+
+/// Whether an execution that passes shows that one of these orders is necessary.
+type Witnessed = dyn Fn(&Order, &[Order], &Log) -> bool;
+
+/// Whether this order is reversed in an execution, and no other of these.
+fn is_reversed_alone(order: &Order, all: &[Order], log: &Log) -> bool {
+    order.is_reversed(log) && !all.iter().any(|other| other != order && other.is_reversed(log))
+}
+
+/// Whether an execution that passes shows that it does so because of this order: the order is reversed, and the others
+/// hold, unless a thread of this order takes another way after it and leaves out an operation.
+fn makes_it_pass(order: &Order, all: &[Order], log: &Log) -> bool {
+    let threads = [order.first.0, order.second.0];
+    let left_out = |key: &Key| log.has(key) || threads.contains(&key.0);
+    let fits = |other: &Order| {
+        other.held(log) || !other.is_reversed(log) && left_out(&other.first) && left_out(&other.second)
+    };
+    order.is_reversed(log) && all.iter().all(|other| other == order || fits(other))
 }
 
 /// How little an order says to a person; smaller is better. Orders on objects of the program, then preferred orders, then
-/// those of operations on one object, then those of operations that the failing execution has, then accesses, then what
+/// those on objects of the class, then those of operations on one object, then those of operations that the failing execution has, then accesses, then what
 /// lies near the failure.
-type Rank = (bool, bool, bool, bool, bool, usize);
+type Rank = (bool, bool, bool, bool, bool, bool, usize);
 
 fn rank(failing: &Log, order: &Order, hints: &Hints<'_>) -> Rank {
     let first = failing.at[&order.first];
@@ -247,7 +297,8 @@ fn rank(failing: &Log, order: &Order, hints: &Hints<'_>) -> Rank {
     let foreign = hints.foreign.contains(&order.first.2) || hints.foreign.contains(&order.second.2);
     let name = |key: Key| (key.0, key.1, key.2);
     let preferred = hints.preferred.contains(&(name(order.first), name(order.second)));
-    (foreign, !preferred, unrelated, order.pending, is_call, from_end)
+    let of_class = hints.objects.contains(&order.first.2) && hints.objects.contains(&order.second.2);
+    (foreign, !preferred, !of_class, unrelated, order.pending, is_call, from_end)
 }
 
 /// The orders of the failing execution, and those of its operations with some that it ended too early to do.
@@ -277,29 +328,45 @@ fn candidates(failing: &Log, passing: &[Log], alive: &[u16]) -> Vec<Order> {
 /// The largest set that says something to a person.
 const MAX_SET: usize = 6;
 
-/// The smallest set whose orders together are broken in all passing executions; empty if it would be too large.
-fn smallest(ranked: &[(Rank, u128, Order)], all: u128) -> Vec<Order> {
-    let mut steps = 200_000;
-    let chosen = (0..=MAX_SET).find_map(|size| cover(ranked, all, size, &mut steps)).unwrap_or_default();
-    chosen.iter().rev().map(|&index| ranked[index].2).collect()
+/// The smallest set whose orders together are broken in all passing executions, and that is accepted; empty if it would
+/// be too large.
+fn smallest(ranked: &[(Rank, u128, Order)], all: u128, accepted: &dyn Fn(&[Order]) -> bool) -> Vec<Order> {
+    let mut search = Cover { ranked, accepted, steps: 200_000, chosen: Vec::new() };
+    let found = (0..=MAX_SET).any(|size| search.run(all, size));
+    if found { search.chosen } else { Vec::new() }
 }
 
-/// A set of this size that is broken in these executions, by search: one of its orders is broken in the first of them.
-fn cover(ranked: &[(Rank, u128, Order)], left: u128, size: usize, steps: &mut u32) -> Option<Vec<usize>> {
-    if left == 0 {
-        return Some(Vec::new());
+/// A search for a set of orders.
+struct Cover<'a> {
+    ranked: &'a [(Rank, u128, Order)],
+    accepted: &'a dyn Fn(&[Order]) -> bool,
+    steps: u32,
+    chosen: Vec<Order>,
+}
+
+impl Cover<'_> {
+    /// Adds orders, at most `size`, so that one of them is broken in each of these executions. Each time, one is added that
+    /// is broken in the first of them. Returns whether an accepted set was found; it is then in `chosen`.
+    fn run(&mut self, left: u128, size: usize) -> bool {
+        if left == 0 {
+            return (self.accepted)(&self.chosen);
+        }
+        self.steps = self.steps.saturating_sub(1);
+        if size == 0 || self.steps == 0 {
+            return false;
+        }
+        let first = left & left.wrapping_neg();
+        for (_, broken, order) in self.ranked {
+            if broken & first != 0 {
+                self.chosen.push(*order);
+                if self.run(left & !broken, size - 1) {
+                    return true;
+                }
+                self.chosen.pop();
+            }
+        }
+        false
     }
-    *steps = steps.saturating_sub(1);
-    if size == 0 || *steps == 0 {
-        return None;
-    }
-    let first = left & left.wrapping_neg();
-    let breaks = |&index: &usize| ranked[index].1 & first != 0;
-    (0..ranked.len()).filter(breaks).find_map(|index| {
-        let mut rest = cover(ranked, left & !ranked[index].1, size - 1, steps)?;
-        rest.push(index);
-        Some(rest)
-    })
 }
 
 #[cfg(test)]
@@ -307,7 +374,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const HINTS: Hints<'_> = Hints { preferred: &[], alive: &[0, 1, 2, 3], foreign: &[] };
+    const HINTS: Hints<'_> =
+        Hints { preferred: &[], alive: &[0, 1, 2, 3], deadlock: false, objects: &[], foreign: &[] };
 
     /// Accesses such as `"1rx 2wx 1wx"`.
     fn log(text: &str) -> Log {

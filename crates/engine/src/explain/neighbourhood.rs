@@ -10,23 +10,29 @@ use crate::explain::blocks::Blocks;
 use crate::explain::judge;
 use crate::explain::judge::Verdict;
 use crate::explain::necessary::Log;
+use crate::process::access_points::Points;
 use crate::process::run_config::{Output, RunConfig};
-use crate::process::slots::{Detail, Job, Run};
+use crate::process::slots::{Detail, Job, Run, report_of};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
 use heisen_search::{Icb, Strategy};
 use heisen_trace::{Decision, Execution, Note, Override, Plan, Policy};
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How many executions an explanation may run. The result is the same each time unless the time runs out first.
+/// How many executions an explanation may run. The result is the same each time unless the time runs out first, which the
+/// explanation then says.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// To find neighbours.
     pub neighbours: usize,
     /// To find the point of no return.
     pub continuations: usize,
+    /// How many events the neighbours may have together, and how many the continuations. The first execution counts, too.
+    pub events: u64,
     /// The time for neighbours. Continuations have half of it.
     pub time: Duration,
 }
@@ -34,10 +40,10 @@ pub struct Effort {
 impl Effort {
     /// For the short form, which comes with each finding.
     pub const SHORT: Effort =
-        Effort { neighbours: 48, continuations: 32, time: Duration::from_millis(1_200) };
+        Effort { neighbours: 48, continuations: 32, events: 250_000, time: Duration::from_millis(1_200) };
     /// For `heisen explain`.
     pub const COMPLETE: Effort =
-        Effort { neighbours: 600, continuations: 1_000, time: Duration::from_secs(12) };
+        Effort { neighbours: 600, continuations: 1_000, events: 3_000_000, time: Duration::from_secs(12) };
 }
 
 /// The largest number of twins.
@@ -48,7 +54,7 @@ const TWINS: usize = 4;
 pub(crate) struct Neighbourhood {
     /// Plans whose executions pass, the nearest first, at most [`TWINS`].
     pub(crate) twins: Vec<Plan>,
-    /// The operations of the failing execution.
+    /// The operations of the failing execution, up to the failure.
     pub(crate) failing: Log,
     /// The operations of the neighbours that fail in the same way.
     pub(crate) failing_too: Vec<Log>,
@@ -67,6 +73,10 @@ pub(crate) struct Runner {
     expect_exit: i32,
     /// When no further execution is begun.
     end: Instant,
+    /// How many events the executions may still have.
+    events: u64,
+    /// Whether an execution was not begun because the time was over.
+    out_of_time: bool,
 }
 
 /// How an execution ended, compared with the failing one.
@@ -84,25 +94,45 @@ impl Runner {
         expect_exit: i32,
     ) -> Result<Runner> {
         let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
-        Ok(Runner { zygote, expect_exit, end: Instant::now() })
+        Ok(Runner { zygote, expect_exit, end: Instant::now(), events: 0, out_of_time: false })
     }
 
-    /// From now on, executions are begun only within this time.
-    pub(crate) fn limit(&mut self, time: Duration) {
-        self.end = Instant::now() + time;
+    /// From now on, executions are begun only within this time, and until they have had so many events.
+    pub(crate) fn limit(&mut self, time: Duration, events: u64) {
+        (self.end, self.events) = (Instant::now() + time, events);
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        Instant::now() >= self.end
+    /// Whether no further execution may begin. Asked only where one would.
+    pub(crate) fn is_over(&mut self) -> bool {
+        let late = Instant::now() >= self.end;
+        self.out_of_time |= late && self.events > 0;
+        late || self.events == 0
+    }
+
+    /// Whether an execution was not begun because the time was over.
+    pub(crate) fn out_of_time(&self) -> bool {
+        self.out_of_time
     }
 
     pub(crate) fn run(&mut self, plan: &Plan, detail: Detail) -> Result<Run> {
-        self.zygote.run(Job::Plan(plan), detail, None)
+        let run = self.zygote.run(Job::Plan(plan), detail, None)?;
+        let events = report_of(self.zygote.wire()).events.load(Relaxed).max(run.execution.steps);
+        self.events = self.events.saturating_sub(events.into());
+        Ok(run)
     }
 
     fn log(&self) -> Log {
+        self.log_until(None)
+    }
+
+    /// The operations up to the event with this number.
+    fn log_until(&self, last: Option<u32>) -> Log {
         let events = self.zygote.events();
-        Log::of(if events.len() <= MAX_LOGGED { &events } else { &[] })
+        match last.map(|last| last as usize) {
+            _ if events.len() > MAX_LOGGED => Log::of(&[]),
+            Some(last) if last < events.len() => Log::of(&events[..last]),
+            _ => Log::of(&events),
+        }
     }
 
     pub(crate) fn ended(&self, run: &Run, failure: &Verdict) -> Ended {
@@ -117,16 +147,16 @@ impl Runner {
     }
 }
 
-/// Runs the neighbours of a plan that fails with this verdict. `None` if its execution is too long to be logged. With
+/// Runs the neighbours of a plan that fails with this verdict, after so many events if that is known. `None` if its execution is too long to be logged. With
 /// [`Detail::AccessLog`] their operations are known, with [`Detail::Touches`] only the twins.
 pub(crate) fn neighbourhood(
     runner: &mut Runner,
     plan: &Plan,
-    failure: &Verdict,
+    (failure, after): (&Verdict, Option<u32>),
     effort: Effort,
     detail: Detail,
 ) -> Result<Option<Neighbourhood>> {
-    runner.limit(effort.time);
+    runner.limit(effort.time, effort.events);
     let run = runner.run(plan, detail)?;
     if run.execution.notes.contains(&Note::LogFull) {
         return Ok(None);
@@ -134,7 +164,7 @@ pub(crate) fn neighbourhood(
     let mut waiting: VecDeque<Plan> = neighbours(&run.execution).into();
     let mut known: HashSet<Vec<Override>> = HashSet::from([plan.overrides.clone()]);
     waiting.retain(|plan| known.insert(plan.overrides.clone()));
-    let failing = runner.log();
+    let failing = runner.log_until(after);
     let mut found = Neighbourhood {
         twins: Vec::new(),
         failing,
@@ -180,6 +210,42 @@ pub(crate) fn neighbourhood(
         }
     }
     Ok(Some(found))
+}
+
+/// The largest number of executions that are run to learn access points, and when no further one is begun.
+const LEARNING: usize = 16;
+const LEARNING_TIME: Duration = Duration::from_millis(600);
+
+/// The access points that this plan and its neighbours show, besides those that are known. A failure of the first
+/// execution comes before the search has learned any, and without them most of its neighbours fail as well.
+pub(crate) fn points_near(
+    (runtime, program, config): (&Path, &Program, &RunConfig),
+    plan: &Plan,
+) -> Result<Arc<Points>> {
+    let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
+    let mut points = (*config.points).clone();
+    let mut left = LEARNING;
+    let end = Instant::now() + LEARNING_TIME;
+    loop {
+        let known = points.len();
+        let mut waiting = VecDeque::from([plan.clone()]);
+        while let Some(next) = waiting.pop_front().filter(|_| left > 0) {
+            left = if Instant::now() < end { left - 1 } else { 0 };
+            let run = zygote.run(Job::Plan(&next), Detail::Touches, None)?;
+            for conflict in &run.conflicts {
+                points.learn(conflict);
+            }
+            if next.overrides == plan.overrides {
+                waiting.extend(neighbours(&run.execution));
+            }
+        }
+        // New access points change the steps of an execution, and so its neighbours.
+        let learned = Arc::new(points.clone());
+        if points.len() == known || left == 0 {
+            return Ok(learned);
+        }
+        zygote.set_points(&learned);
+    }
 }
 
 /// The plans that differ in one point, those that differ late first.

@@ -30,7 +30,7 @@ pub(crate) fn point_of_no_return(
     failure: &Verdict,
     effort: Effort,
 ) -> Result<Option<PointOfNoReturn>> {
-    runner.limit(effort.time / 2);
+    runner.limit(effort.time / 2, effort.events);
     let decisions = runner.run(plan, Detail::Touches)?.execution.decisions;
     let mut run = |plan: &Plan| -> Result<Option<(bool, Vec<Decision>)>> {
         if runner.is_over() {

@@ -44,7 +44,7 @@ fn calls(recorder: &Recorder<'_>, plan: &Plan) -> Result<Option<Explanation>> {
     };
     let target = (recorder.runtime, recorder.program, recorder.config);
     let mut runner = Runner::start(target, recorder.expect_exit)?;
-    let near = neighbourhood(&mut runner, plan, &failure, Effort::SHORT, Detail::Touches)?;
+    let near = neighbourhood(&mut runner, plan, (&failure, None), Effort::SHORT, Detail::Touches)?;
     for twin in near.map_or_else(Vec::new, |near| near.twins) {
         let passing = recorder.record_with(&mut symbols, Job::Plan(&twin), None, None)?;
         if passing.verdict.is_some() || passing.trace.len() > MAX_EVENTS {

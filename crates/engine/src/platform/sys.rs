@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::platform::seccomp::Instruction;
+use heisen_wire::symbolic::{self, Header};
 use heisen_wire::system::{self, System};
 use heisen_wire::{MAGIC, Wire};
 use std::fs::File;
@@ -11,13 +12,15 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A shared mapping: of the wire, or of the memory that the processes of a system share.
+/// A shared mapping: of the wire, of a symbolic trace, or of the memory that the processes of a system share.
 #[derive(Debug)]
 pub struct Mapping<T = Wire> {
     at: *mut libc::c_void,
+    /// How much is mapped, in bytes: at least a `T`.
+    size: usize,
     file: File,
     of: PhantomData<T>,
 }
@@ -30,7 +33,7 @@ unsafe impl<T> Sync for Mapping<T> {}
 impl Mapping<Wire> {
     /// Creates a mapping backed by memory only.
     pub fn new() -> io::Result<Mapping> {
-        let mapping = Mapping::map()?;
+        let mapping = Mapping::map(size_of::<Wire>())?;
         mapping.wire().magic.store(MAGIC, Relaxed);
         Ok(mapping)
     }
@@ -40,7 +43,7 @@ impl Mapping<Wire> {
         if file.metadata()?.len() != size_of::<Wire>() as u64 {
             return Ok(None);
         }
-        let mapping = Mapping::map_file(file)?;
+        let mapping = Mapping::map_file(file, size_of::<Wire>())?;
         Ok((mapping.wire().magic.load(Relaxed) == MAGIC).then_some(mapping))
     }
 
@@ -54,7 +57,7 @@ impl Mapping<Wire> {
 impl Mapping<System> {
     /// Creates a mapping backed by memory only.
     pub fn for_system() -> io::Result<Mapping<System>> {
-        let mapping = Mapping::map()?;
+        let mapping = Mapping::map(size_of::<System>())?;
         mapping.system().magic.store(system::MAGIC, Relaxed);
         Ok(mapping)
     }
@@ -66,9 +69,33 @@ impl Mapping<System> {
     }
 }
 
+impl Mapping<Header> {
+    /// Creates a mapping for a symbolic trace with room for this many nodes and events. Only what is written takes memory.
+    pub fn for_trace(nodes: u64, events: u64) -> io::Result<Mapping<Header>> {
+        let mapping = Mapping::map(symbolic::size(nodes, events) as usize)?;
+        let header = mapping.header();
+        header.nodes_room.store(nodes, Relaxed);
+        header.events_room.store(events, Relaxed);
+        header.magic.store(symbolic::MAGIC, Relaxed);
+        Ok(mapping)
+    }
+
+    /// The start of the mapping.
+    pub fn header(&self) -> &Header {
+        // SAFETY: the mapping is at least of that size, lives as long as `self`, and any bits are valid for atomics.
+        unsafe { &*self.at.cast::<Header>() }
+    }
+
+    /// The words behind the header.
+    pub fn words(&self) -> &[AtomicU64] {
+        let count = (self.size - size_of::<Header>()) / size_of::<AtomicU64>();
+        // SAFETY: as above; so many words lie behind the header, whose size is a multiple of theirs.
+        unsafe { std::slice::from_raw_parts(self.at.cast::<Header>().add(1).cast::<AtomicU64>(), count) }
+    }
+}
+
 impl<T> Mapping<T> {
-    fn map() -> io::Result<Mapping<T>> {
-        let size = size_of::<T>();
+    fn map(size: usize) -> io::Result<Mapping<T>> {
         // SAFETY: a plain system call; the descriptor that comes back is ours.
         unsafe {
             let fd = libc::memfd_create(c"heisen".as_ptr(), libc::MFD_CLOEXEC);
@@ -77,13 +104,13 @@ impl<T> Mapping<T> {
             }
             let file = File::from_raw_fd(fd);
             file.set_len(size as u64)?;
-            Mapping::map_file(file)
+            Mapping::map_file(file, size)
         }
     }
 
-    /// Maps a file of the right size.
-    fn map_file(file: File) -> io::Result<Mapping<T>> {
-        let (fd, size) = (file.as_raw_fd(), size_of::<T>());
+    /// Maps a file of this size.
+    fn map_file(file: File, size: usize) -> io::Result<Mapping<T>> {
+        let fd = file.as_raw_fd();
         // SAFETY: a plain system call; the file is as large as that.
         unsafe {
             let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
@@ -91,7 +118,7 @@ impl<T> Mapping<T> {
             if at == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            Ok(Mapping { at, file, of: PhantomData })
+            Ok(Mapping { at, size, file, of: PhantomData })
         }
     }
 
@@ -117,7 +144,7 @@ impl<T> Mapping<T> {
 impl<T> Drop for Mapping<T> {
     fn drop(&mut self) {
         // SAFETY: unmaps what `map` mapped; no reference outlives `self`.
-        unsafe { libc::munmap(self.at, size_of::<T>()) };
+        unsafe { libc::munmap(self.at, self.size) };
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::process::slots::{Run, Tail, read_fingerprint, read_skipped};
 use heisen_trace::{End, Execution, Note};
-use heisen_wire::{Wire, diverged, end};
+use heisen_wire::{Wire, diverged, end, flag};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An execution in a runner that ended as expected and logged nothing.
@@ -39,7 +39,8 @@ impl BriefResult {
             &report.conflicts,
             &report.counted,
         ];
-        if !well || logged.iter().any(|count| count.load(Relaxed) != 0) {
+        let traced = slot.plan.flags.load(Relaxed) & flag::SYMBOLIC != 0;
+        if !well || traced || logged.iter().any(|count| count.load(Relaxed) != 0) {
             return None;
         }
         Some(BriefResult {
@@ -71,6 +72,7 @@ impl BriefResult {
                 diverged: None,
                 fingerprint: self.fingerprint,
                 counted: Vec::new(),
+                symbolic: None,
             },
             tail: Tail::default(),
             forked: None,

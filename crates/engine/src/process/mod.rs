@@ -9,6 +9,7 @@
 //! | [`run_config`] | the settings for all executions of a parked program |
 //! | [`slots`], `brief_result` | jobs and results in the wire; short results without anything to report |
 //! | `shared_prefix` | how many plans run in one turn, and the prefix that they share |
+//! | [`symbolic_trace`] | the memory for symbolic traces, and reading them |
 //! | [`access_points`] | accesses that are scheduling points, and conflicts |
 //! | `scope_ranges` | the code in which threads may be preempted |
 //! | [`exit_status`] | how a process ended, in words |
@@ -33,5 +34,6 @@ pub(crate) mod shared_prefix;
 pub mod slots;
 pub(crate) mod spin_watch;
 pub mod stdin;
+pub mod symbolic_trace;
 pub mod system;
 pub mod zygote;

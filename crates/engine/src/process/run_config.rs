@@ -8,12 +8,14 @@ use crate::process::access_points::Points;
 use crate::process::deadline::Deadline;
 use crate::process::scope_ranges::Scope;
 use crate::process::spin_watch::Loops;
+use heisen_trace::schedule::InputLine;
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
 use heisen_wire::system::System;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The carrier of a program's threads. Both carriers have the same scheduling points, so a schedule found
@@ -37,6 +39,9 @@ impl Carrier {
         }
     }
 }
+
+/// The variable by which a user asks for backtraces.
+pub(super) const BACKTRACE: &str = "RUST_BACKTRACE";
 
 /// How executions run. Only some of the fields are limits.
 #[derive(Clone, Debug)]
@@ -82,11 +87,22 @@ pub struct RunConfig {
     pub part: Option<Part>,
     /// Whether the program's threads run in parallel and scripts may attach to it while it runs.
     pub listens: bool,
+    /// Set if executions may log symbolic traces, or if inputs are chosen. All accesses of memory by instrumented code are
+    /// scheduling points then.
+    pub symbolic: Option<Symbolic>,
     /// Recorded input, which the executions receive instead of input from outside.
     pub input: Option<Arc<[u8]>>,
+    /// Whether a program in Rust prints the backtraces of its panics if `RUST_BACKTRACE` asks for them.
+    pub backtraces: bool,
 }
 
 impl RunConfig {
+    /// The same without backtraces, if the environment asks for them. A backtrace takes longer than most executions.
+    pub fn without_backtraces(&self) -> Option<RunConfig> {
+        let wanted = std::env::var_os(BACKTRACE).is_some_and(|value| value != "0");
+        (self.backtraces && wanted).then(|| RunConfig { backtraces: false, ..self.clone() })
+    }
+
     /// Why no execution may begin and running ones must end: the user wants to stop, or the time is over.
     pub fn over(&self) -> Option<Error> {
         if self.stop.load(Relaxed) {
@@ -121,8 +137,27 @@ impl Default for RunConfig {
             points: Arc::default(),
             part: None,
             listens: false,
+            symbolic: None,
             input: None,
+            backtraces: true,
         }
+    }
+}
+
+/// What symbolic executions need.
+#[derive(Clone, Debug)]
+pub struct Symbolic {
+    /// The most bytes of a trace.
+    pub memory: u64,
+    /// The inputs of executions whose plan chooses none.
+    pub inputs: Arc<[InputLine]>,
+    /// The numbers of granules that were found to be shared. All holders of this value share them.
+    pub shared: Arc<Mutex<BTreeSet<u64>>>,
+}
+
+impl Default for Symbolic {
+    fn default() -> Symbolic {
+        Symbolic { memory: 256 << 20, inputs: Arc::default(), shared: Arc::default() }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::process::run_config::RunConfig;
 use heisen_inspect::{Registers, View};
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::plan::{Sleeper, Touches};
+use heisen_trace::symbolic::ChosenInput;
 use heisen_trace::{
     Counted, Decision, DecisionKind, Deed, Divergence, End, Execution, Expected, Hold, Note, Op, Plan,
     Policy, Schedule, ThreadId, Touch,
@@ -40,6 +41,8 @@ pub enum Detail {
     Accesses,
     /// Its decisions, touches, events and accesses, without pauses. Executions with events have processes of their own.
     AccessLog,
+    /// Its decisions and its symbolic trace, if [`RunConfig::symbolic`] is set.
+    Symbolic,
 }
 
 /// One operation of a thread, with addresses instead of names.
@@ -75,6 +78,14 @@ impl Job<'_> {
         match self {
             Job::Plan(plan) => plan.overrides.len(),
             Job::Schedule(schedule) => schedule.entries.len(),
+        }
+    }
+
+    /// The inputs that it chooses; a schedule leaves them to the settings.
+    pub(crate) fn inputs(&self) -> &[ChosenInput] {
+        match self {
+            Job::Plan(plan) => &plan.inputs,
+            Job::Schedule(_) => &[],
         }
     }
 
@@ -174,6 +185,7 @@ pub(crate) fn write_plans(
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
             Detail::Accesses => flag::DECISIONS | flag::EVENTS | flag::STOPS | flag::ACCESSES,
             Detail::AccessLog => flag::DECISIONS | flag::TOUCHES | flag::EVENTS | flag::ACCESSES,
+            Detail::Symbolic => flag::DECISIONS | flag::SYMBOLIC,
         };
     let mut first = 0;
     for (number, &job) in jobs.iter().take(MAX_SLOTS).enumerate() {
@@ -253,7 +265,7 @@ fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32
                 out.choice.store(from.choice as u32, Relaxed);
                 out.expect.store(from.options as u32 | NO_THREAD << 16, Relaxed);
                 out.kind.store(from.kind, Relaxed);
-                out.by_name.store(if from.named { named::WISH } else { named::INDEX }, Relaxed);
+                out.by_name.store(if from.named { named::PREFERENCE } else { named::INDEX }, Relaxed);
                 out.op.store(0, Relaxed);
             }
         }
@@ -304,7 +316,7 @@ fn asked(plan: &Plan, flags: u32) -> u32 {
         asked |= if plan.places { flag::PLACES } else { 0 };
     }
     // A strategy that branches from an execution does so after the last override.
-    let whole = flag::EVENTS | flag::STOPS | flag::TOUCHES | flag::DEBUGGER;
+    let whole = flag::EVENTS | flag::STOPS | flag::TOUCHES | flag::DEBUGGER | flag::SYMBOLIC;
     if plan.policy == Policy::Default && (flags | asked) & (flag::DECISIONS | whole) == flag::DECISIONS {
         asked |= flag::LATE;
     }
@@ -377,6 +389,7 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
             fingerprint: read_fingerprint(slot),
             counted: read_counted(report, lists),
+            symbolic: None,
         },
         tail,
         forked: (slot.undone.load(Relaxed) == 0).then(|| wire.reset_reason.load(Relaxed)),
@@ -416,7 +429,7 @@ fn read_divergence(wire: &Wire, slot: &Slot) -> Option<Divergence> {
     if why == diverged::NO {
         let first = slot.plan.first_override.load(Relaxed);
         let left = &wire.overrides[(first + followed) as usize..][..(planned - followed) as usize];
-        let missed = left.iter().find(|missed| missed.by_name.load(Relaxed) != named::WISH);
+        let missed = left.iter().find(|missed| missed.by_name.load(Relaxed) != named::PREFERENCE);
         return missed.map(|missed| Divergence {
             step: missed.step.load(Relaxed),
             found: "the end of the execution".to_owned(),

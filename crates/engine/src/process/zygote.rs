@@ -27,6 +27,7 @@ use crate::process::slots;
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::spin_watch;
 use crate::process::spin_watch::WatchLevel;
+use crate::process::symbolic_trace::TraceMemory;
 use effort::{Effort, Idle};
 use heisen_inspect::{Symbols, View};
 use heisen_trace::{CodePlace, Note, Stack};
@@ -54,6 +55,9 @@ const LAST: Duration = Duration::from_millis(200);
 /// How long a program without steps has to answer where it is.
 const ANSWER: Duration = Duration::from_millis(500);
 
+/// How often a plan runs again because its symbolic trace was incomplete.
+const MOST_AGAIN: u32 = 100;
+
 /// How long a program's reaper (`runtime::lifecycle::reaper`) has to end all of its processes.
 const KEEPER: Duration = Duration::from_secs(10);
 
@@ -76,6 +80,8 @@ pub struct Zygote {
     suspicion: Duration,
     /// Spin loops that were found in it.
     known: spin_watch::Known,
+    /// The memory for symbolic traces.
+    symbolic: Option<TraceMemory>,
     /// Until when a script waits for an event.
     deadline: Option<Instant>,
     gone: bool,
@@ -150,7 +156,7 @@ impl Zygote {
     fn all_points(&self) -> Points {
         let accesses = &self.config.world.accesses;
         let mut points = Points::resolve(&accesses.points, self.pid());
-        points.all = accesses.all;
+        points.all = accesses.all || self.config.symbolic.is_some();
         points.extend(&self.config.points);
         points
     }
@@ -337,6 +343,31 @@ impl Zygote {
         &mut self,
         jobs: &[Job<'_>],
         detail: Detail,
+        mut observer: Option<&mut dyn Observer>,
+    ) -> Result<Turn> {
+        // Each execution with a trace or with inputs needs a turn of its own, because they share the memory of the trace.
+        let chooses = |job: &Job<'_>| !job.inputs().is_empty();
+        let alone = detail == Detail::Symbolic || jobs.iter().any(chooses);
+        let jobs = if alone { &jobs[..jobs.len().min(1)] } else { jobs };
+        let mut again = MOST_AGAIN;
+        loop {
+            let observer: Option<&mut dyn Observer> = match &mut observer {
+                Some(observer) => Some(&mut **observer),
+                None => None,
+            };
+            let turn = self.take_one_turn(jobs, detail, observer)?;
+            let memory = self.symbolic.as_ref().filter(|_| detail == Detail::Symbolic);
+            if turn.cut.is_some() || again == 0 || !memory.is_some_and(TraceMemory::must_run_again) {
+                return Ok(turn);
+            }
+            again -= 1;
+        }
+    }
+
+    fn take_one_turn(
+        &mut self,
+        jobs: &[Job<'_>],
+        detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Turn> {
         if let Some(why) = self.config.over() {
@@ -380,6 +411,10 @@ impl Zygote {
         let mut run = slots::read_run(self.wire(), number, turn.stuck == Some(number))?;
         if number + 1 == turn.ran {
             run.tail.after.clone_from(&turn.after);
+            let flags = self.wire().slots[number].plan.flags.load(Relaxed);
+            if let Some(memory) = self.symbolic.as_ref().filter(|_| flags & flag::SYMBOLIC != 0) {
+                run.execution.symbolic = Some(Arc::new(memory.read(self.pid())));
+            }
         }
         Ok(run)
     }
@@ -399,6 +434,9 @@ impl Zygote {
     /// Passes the turn to the zygote, with plans that have these flags besides the usual ones. Returns how
     /// many plans.
     pub(crate) fn begin(&mut self, jobs: &[Job<'_>], detail: Detail, flags: u32) -> Result<usize> {
+        if let Some(memory) = &self.symbolic {
+            memory.prepare(jobs.first().map_or(&[], Job::inputs));
+        }
         let input = self.config.input.as_deref();
         recorded_input::give(self.wire(), input);
         let input = match detail {

@@ -103,7 +103,7 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, extent: Ext
     }
     let mut program = Program::find(target.as_os_str(), args)?;
     program.source = Some(absolute);
-    program.with_std = extent == Extent::WithStd;
+    program.with_std = extent == Extent::WithStd || extent == Extent::Symbolic && language == Language::Rust;
     Ok(program)
 }
 

@@ -44,6 +44,8 @@ pub struct Program {
     pub test_program: bool,
     /// Whether Heisen compiled it with an instrumented Rust standard library.
     pub with_std: bool,
+    /// Whether it is a symbolic build.
+    pub symbolic: bool,
     /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
     pub at_ready: bool,
     /// The directory it is started in, if not the current one.
@@ -106,6 +108,7 @@ impl Program {
             rust: is_rust(&bytes),
             test_program: test_program::is_test_program(&bytes),
             with_std: false,
+            symbolic: is_symbolic(&bytes),
             at_ready: false,
             directory: None,
             environment: Vec::new(),
@@ -119,6 +122,11 @@ fn is_rust(bytes: &[u8]) -> bool {
     const NAMED: &[u8] = b"library/std/src/";
     let strings = Elf::parse(bytes).ok().and_then(|elf| elf.section_by_name(".rodata")?.data().ok());
     strings.unwrap_or_default().windows(NAMED.len()).any(|text| text == NAMED)
+}
+
+/// Whether an executable has symbolic code, by the note that each object with such code has.
+fn is_symbolic(bytes: &[u8]) -> bool {
+    Elf::parse(bytes).is_ok_and(|elf| elf.section_by_name(heisen_abi::symbolic::NOTE).is_some())
 }
 
 fn locate(name: &OsStr) -> Result<PathBuf> {

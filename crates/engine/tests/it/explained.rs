@@ -1,8 +1,22 @@
 //! Tests that findings are minimised and explained, whatever strategy found them.
 
-use heisen_testkit::{explained_json, heisen, root, run, scratch};
+use heisen_engine::explain::close_up::{Closeup, Recorder, TraceLine};
+use heisen_engine::explain::explanation::explain_with_runs;
+use heisen_engine::explain::minimise::plan_of;
+use heisen_engine::explain::neighbourhood::Effort;
+use heisen_engine::process::run_config::{Output, RunConfig};
+use heisen_engine::process::slots::Job;
+use heisen_engine::program::{Program, embedded};
+use heisen_testkit::stated::{Stated, each, examples, stated};
+use heisen_testkit::{check_json, explained_json, heisen, root, run, scratch};
+use heisen_trace::explanation::Moment;
+use heisen_trace::{FindingKind, Op, Schedule};
 use serde_json::Value;
-use std::path::Path;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The first finding of a check of this example.
 #[track_caller]
@@ -54,6 +68,131 @@ fn random_schedules_become_the_simplest() {
         assert_eq!(original["signature"], found["signature"], "{example}");
         assert_eq!(original["explanation"], Value::Null, "{example}");
     }
+}
+
+/// The operations of a recorded execution: thread, operation and name of the object, and which of these equal ones it is.
+fn operations(closeup: &Closeup) -> Vec<(Moment, usize)> {
+    let accesses = closeup.trace.iter().any(|line| line.event.access.is_some());
+    let mut counts: HashMap<(u16, u8, String), usize> = HashMap::new();
+    let lines = closeup
+        .trace
+        .iter()
+        .filter(|line| !accesses || line.event.access.is_some() || !line.event.op.is_access());
+    let operation = |line: &TraceLine| {
+        let event = &line.event;
+        let nth = counts.entry((event.thread.0, event.op as u8, line.object.clone())).or_default();
+        *nth += 1;
+        let moment = Moment {
+            step: event.step,
+            thread: event.thread,
+            op: event.op,
+            object: line.object.clone(),
+            value: event.access.map(|access| access.value),
+            size: 0,
+            text: String::new(),
+            place: String::new(),
+        };
+        (moment, *nth)
+    };
+    lines.map(operation).collect()
+}
+
+/// Whether two operations have the same thread, operation and object.
+fn alike(one: &Moment, other: &Moment) -> bool {
+    (one.thread, one.op, &one.object) == (other.thread, other.op, &other.object)
+}
+
+/// Each necessary ordering is confirmed by an execution that is run once more here, as the names in its record show: it
+/// passes, it has this ordering reversed, and no other one.
+#[test]
+fn each_necessary_ordering_is_confirmed_by_an_execution() {
+    let confirmed = AtomicUsize::new(0);
+    let all: Vec<PathBuf> = ["c", "cpp", "published", "rust"].into_iter().flat_map(examples).collect();
+    each(&all, |path| {
+        let directory = scratch();
+        let (Stated::Bug { preemptions, .. }, options) = stated(path) else { return };
+        let file = path.to_str().expect("a plain path");
+        let bound = preemptions.to_string();
+        let args: Vec<&str> = options.iter().map(String::as_str).chain(["--bound", &bound, file]).collect();
+        let json = check_json(directory.path(), &args);
+        let name = json["findings"][0]["schedule"].as_str().unwrap_or_else(|| panic!("{file}: {json:#}"));
+        let text = std::fs::read_to_string(directory.path().join(name)).expect("the schedule");
+        let schedule = Schedule::parse(&text).expect("a schedule");
+        let program = OsStr::from_bytes(&schedule.program);
+        let program =
+            Program::find(directory.path().join(program).as_os_str(), Vec::new()).expect("the program");
+        let config = RunConfig {
+            steps: schedule.steps_limit,
+            spurious: schedule.spurious,
+            faults: schedule.faults,
+            world: schedule.world.clone(),
+            ..RunConfig::default()
+        };
+        let runtime = embedded::runtime().expect("the runtime");
+        let recorder = Recorder {
+            runtime: &runtime,
+            program: &program,
+            config: &config,
+            expect_exit: schedule.expect_exit,
+            output: Output::Captured,
+            trace: true,
+            accesses: true,
+        };
+        let failing = recorder.record(Job::Schedule(&schedule)).expect("a close-up");
+        if failing.too_long {
+            return;
+        }
+        let done = operations(&failing);
+        let finding = failing.into_finding(&recorder, 1).expect("it fails");
+        if matches!(finding.kind, FindingKind::Livelock | FindingKind::GoodSamaritan) {
+            return;
+        }
+        let plan = plan_of((&runtime, &program, &config), Job::Schedule(&schedule)).expect("a plan");
+        let explained = explain_with_runs(&recorder, &plan, &finding, Effort::SHORT).expect("it runs");
+        let Some((why, runs)) = explained.filter(|(why, _)| why.evidence.is_some()) else { return };
+        assert_eq!(why.orderings.len(), runs.len(), "{file}: {why:#?}");
+        // What the failing execution did not do, it would have done next. The operations of a deadlock have no step.
+        let which = |index: usize| {
+            let moment = &why.story[index];
+            let here: Vec<&(Moment, usize)> = done.iter().filter(|(other, _)| alike(other, moment)).collect();
+            // A thread that waits for a wake-up has done its operation, one that waits for a lock has not.
+            let is_waiting = moment.op != Op::CondWait
+                && finding.threads.iter().any(|thread| {
+                    (thread.thread, thread.op, &thread.object) == (moment.thread, moment.op, &moment.object)
+                });
+            let nth = match moment.step {
+                _ if why.pending.contains(&index) => None,
+                0 if is_waiting => None,
+                0 => here.last().map(|(_, nth)| *nth),
+                step => here
+                    .iter()
+                    .find(|(other, _)| (other.step, other.value) == (step, moment.value))
+                    .map(|(_, nth)| *nth),
+            };
+            (moment, nth.unwrap_or(here.len() + 1))
+        };
+        for (reversed, plan) in runs.iter().enumerate() {
+            let passing = recorder.record(Job::Plan(plan)).expect("a close-up");
+            assert!(
+                passing.verdict.is_none() && passing.run.execution.diverged.is_none(),
+                "{file}: {plan:?}"
+            );
+            let there = operations(&passing);
+            let at = |index: usize| {
+                let (moment, nth) = which(index);
+                there.iter().position(|(other, number)| alike(other, moment) && *number == nth)
+            };
+            for (index, ordering) in why.orderings.iter().enumerate() {
+                let is_reversed = matches!(
+                    (at(ordering.first), at(ordering.second)),
+                    (Some(first), Some(second)) if second < first
+                );
+                assert_eq!(is_reversed, index == reversed, "{file}: {index} in {plan:?}: {why:#?}");
+            }
+            confirmed.fetch_add(1, Relaxed);
+        }
+    });
+    assert!(confirmed.load(Relaxed) > 50, "{confirmed:?}");
 }
 
 #[test]

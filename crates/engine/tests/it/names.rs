@@ -1,6 +1,6 @@
 //! Tests that findings name memory as a debugger does: on the heap, on stacks, in thread-local memory.
 
-use heisen_testkit::{explained_json, heisen, run, scratch};
+use heisen_testkit::{compile, explained_json, heisen, run, scratch};
 use serde_json::Value;
 use std::path::Path;
 
@@ -51,6 +51,49 @@ fn lost_update(
 }
 
 const QUEUE: &str = "struct queue { pthread_mutex_t lock; int done; int slots[4]; };";
+
+/// A program that is not instrumented: its global variables say that a thread waits for what is already true.
+#[test]
+fn globals_of_a_program_that_is_not_instrumented() {
+    let directory = scratch();
+    let text = "#include <pthread.h>\n#include <stdbool.h>\n\
+        static struct { enum { IDLE, READY } phase; int constant; pthread_mutex_t lock; } state;\n\
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+        static pthread_cond_t cv = PTHREAD_COND_INITIALIZER;\n\
+        static bool stop; static short negative;\n\
+        static void *wait(void *a) { pthread_mutex_lock(&m); bool go_on = !stop; pthread_mutex_unlock(&m);\n\
+        if (go_on) { pthread_mutex_lock(&m); pthread_cond_wait(&cv, &m); pthread_mutex_unlock(&m); } return a; }\n\
+        int main(void) { pthread_t t; pthread_create(&t, 0, wait, 0); pthread_mutex_lock(&m);\n\
+        stop = true; state.phase = READY; negative--; pthread_cond_signal(&cv); pthread_mutex_unlock(&m);\n\
+        pthread_join(t, 0); return 0; }\n";
+    compile(directory.path(), "waits.c", text, &[]);
+    let ran = run(heisen(directory.path()).args(["check", "--json", "out.json", "--", "./waits"])).expect(1);
+    let shown = "\n  global variables at these switches, and at the end:\n";
+    let shown = ran.out.split_once(shown).unwrap_or_else(|| panic!("{}", ran.out)).1;
+    let mut lines: Vec<&str> = shown.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    lines.sort_unstable();
+    let expected = [
+        "negative = 0 at 1, 0 at 2, -1 at the end",
+        "state.phase = IDLE at 1, IDLE at 2, READY at the end",
+        "stop = false at 1, false at 2, true at the end",
+    ];
+    assert_eq!(lines, expected, "{}", ran.out);
+    let text = std::fs::read_to_string(directory.path().join("out.json")).expect("the file");
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(
+        json["findings"][0]["globals"][0]["at_end"].as_str().map(str::is_empty),
+        Some(false),
+        "{json:#}"
+    );
+    // What an instrumented program reads and writes is part of its explanation.
+    let finding = finding(
+        directory.path(),
+        "instrumented.c",
+        &std::fs::read_to_string(directory.path().join("waits.c")).expect("it"),
+        &[],
+    );
+    assert_eq!(finding["globals"], Value::Array(Vec::new()), "{finding:#}");
+}
 
 #[test]
 fn a_struct_on_the_heap_by_a_global_pointer() {

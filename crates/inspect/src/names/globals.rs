@@ -3,6 +3,7 @@
 use crate::dwarf_unit::EntryRef;
 use crate::symbols::demangle;
 use crate::types::{Pointer, Types};
+use crate::value::ValueType;
 use crate::variables::Variables;
 use std::sync::Arc;
 
@@ -40,6 +41,44 @@ pub fn globals(
             })
         })
         .collect()
+}
+
+/// A global variable with a single value, or a field of one.
+#[derive(Clone, Debug)]
+pub struct Scalar {
+    /// Its name with all scopes.
+    pub name: String,
+    /// Its address; before loading, as the debug information has it.
+    pub address: u64,
+    /// Its size in bytes, at most 8.
+    pub size: u8,
+    /// How its value is shown.
+    pub value: ValueType,
+}
+
+/// The largest number of such variables.
+const MOST_SCALARS: usize = 200;
+
+/// The variables of the program that have a single value, and the fields of its global structures.
+pub fn scalars(types: &Types<'_, '_>, variables: &Variables) -> Vec<Scalar> {
+    let own = variables.each().filter(|(_, place, name)| !types.in_library(*place) && is_program(name));
+    let scalar = |name: String, address: u64, type_: EntryRef| {
+        let size = u8::try_from(types.size(type_)?).ok().filter(|size| (1..=8).contains(size))?;
+        Some(Scalar { name, address, size, value: types.value_type(type_, 0, size)? })
+    };
+    let of = |(address, place, name): (u64, EntryRef, &str)| -> Vec<Scalar> {
+        let Some(type_) = types.type_of(place) else { return Vec::new() };
+        let name = demangle(name);
+        if let Some(whole) = scalar(name.clone(), address, type_) {
+            return vec![whole];
+        }
+        // What begins with underscores belongs to a library, such as the parts of a mutex.
+        let fields = types.fields(type_).into_iter().filter(|(field, ..)| !field.starts_with("__"));
+        fields
+            .filter_map(|(field, at, type_)| scalar(format!("{name}.{field}"), address + at, type_))
+            .collect()
+    };
+    own.take(MOST).flat_map(of).take(MOST_SCALARS).collect()
 }
 
 /// Whether a variable belongs to the program, by its mangled or full name. Tables of functions are no variables.

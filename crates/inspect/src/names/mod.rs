@@ -23,6 +23,7 @@ use super::memory::StackMemory;
 use super::types::Types;
 use super::value::ValueType;
 use super::{Image, Registers, View};
+pub use globals::Scalar;
 use heisen_trace::Stack;
 use location::Frame;
 pub use search::Target;
@@ -88,6 +89,31 @@ impl View<'_> {
     /// The name of an address in a global variable.
     pub fn global_name(&self, address: u64) -> Option<String> {
         self.object_name(address).map(|name| short(&name))
+    }
+
+    /// The global variables of the program with a single value, as loaded.
+    pub fn scalars(&self) -> Vec<Scalar> {
+        let Some(image) = self.images.iter().find(|image| image.main) else { return Vec::new() };
+        let Some(debug) = self.module(image).and_then(|module| module.debug()) else { return Vec::new() };
+        let found = debug.with_variables(|dwarf, variables| {
+            globals::scalars(&Types::new(dwarf, variables.units()), variables)
+        });
+        let loaded = |scalar: Scalar| Scalar {
+            name: short(&scalar.name),
+            address: scalar.address.wrapping_add(image.bias),
+            ..scalar
+        };
+        found.into_iter().map(loaded).collect()
+    }
+
+    /// The value of a variable as its type shows it. `None` if it cannot be read.
+    pub fn value_of(&self, scalar: &Scalar) -> Option<String> {
+        let mut words = [0];
+        // A word may reach beyond the end of the memory, but its beginning need not be aligned.
+        let end = scalar.address.checked_add(scalar.size.into())?;
+        self.read_words(end.checked_sub(8)?, &mut words).ok()?;
+        let value = words[0] >> (8 * (8 - u32::from(scalar.size)));
+        Some(scalar.value.text(value, scalar.size, |address| self.symbol_at(address)))
     }
 
     /// The innermost frames of a thread, up to the first with a line of the program.

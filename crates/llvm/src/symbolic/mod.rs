@@ -40,6 +40,12 @@ use crate::symbolic::plan::{Shared, plan};
 use crate::symbolic::runtime::{Runtime, strip_attributes};
 use std::path::Path;
 
+/// A note that tells that there is symbolic code: its owner, its kind, and no content. It survives stripping.
+const NOTE_TEXT: &str = concat!(
+    ".pushsection .note.heisen.symbolic, \"a\", @note\n.p2align 2\n",
+    ".long 7, 0, 2\n.asciz \"Heisen\"\n.p2align 2\n.popsection\n"
+);
+
 /// Where bitcode comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -71,6 +77,7 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path, stage: Stage
         add_tsan(&module, &machine, |function| tsan.iter().any(|full| ir.is_same(*full, function)))?;
         add_expressions(&shared, &runtime, &bodies)?;
     }
+    module.append_assembly(NOTE_TEXT);
     machine.write(&module, object)
 }
 

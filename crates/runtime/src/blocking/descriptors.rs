@@ -16,7 +16,7 @@ use crate::platform::sys;
 use crate::sched::access_mode::{is_on, mode};
 use crate::sched::object_key::{key, space};
 use crate::sched::thread_set::Bits;
-use crate::sched::{self, S, Woken, thread, threads, words};
+use crate::sched::{self, SCHED, Woken, thread, threads, words};
 use crate::sched::{clock, hooks, recurrence};
 use crate::wire_log;
 use core::cell::Cell;
@@ -296,7 +296,7 @@ fn look() {
 #[cold]
 fn errands(able: bool) {
     let mut fired = timer_descriptors::fire_due(clock::now());
-    let outside_is_due = S.step.get().is_multiple_of(LOOK_EVERY) && IO.count.get() != 0;
+    let outside_is_due = SCHED.step.get().is_multiple_of(LOOK_EVERY) && IO.count.get() != 0;
     kernel_calls::came_back();
     if IO.count.get() != 0 && (fired || IO.stale.get() || outside_is_due) {
         look();
@@ -349,9 +349,10 @@ fn errands(able: bool) {
 /// Whether a thread can take its step without a time-out, or has a signal to take. With real time, a time-out
 /// that has fired counts, too.
 fn anyone_is_ready() -> bool {
-    let able =
-        |word| !S.late.word(word) | S.signalled.word(word) | if clock::is_real() { u64::MAX } else { 0 };
-    (0..words()).any(|word| S.enabled.word(word) & able(word) != 0)
+    let able = |word| {
+        !SCHED.late.word(word) | SCHED.signalled.word(word) | if clock::is_real() { u64::MAX } else { 0 }
+    };
+    (0..words()).any(|word| SCHED.enabled.word(word) & able(word) != 0)
 }
 
 fn anyone_waits_for_outside() -> bool {

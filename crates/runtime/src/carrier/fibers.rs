@@ -26,7 +26,7 @@ use crate::platform::glibc::{real, tcb};
 use crate::platform::sys;
 use crate::sched::handles::remember_handle;
 use crate::sched::hooks::{self, HOOKS};
-use crate::sched::{self, S, thread, uncontrolled};
+use crate::sched::{self, SCHED, thread, uncontrolled};
 use block::{add_to_list, fs_base, is_in_list, read, write};
 use core::arch::asm;
 use core::cell::Cell;
@@ -52,7 +52,7 @@ struct Fibers {
     pool: [Cell<Stack>; POOL],
 }
 
-static F: Guarded<Fibers> = Guarded::new(Fibers {
+static FIBERS: Guarded<Fibers> = Guarded::new(Fibers {
     allocate_tls: Cell::new(0),
     call_tls_dtors: Cell::new(0),
     ctype_init: Cell::new(0),
@@ -73,15 +73,15 @@ pub fn init(entry: usize) -> Result<(), &'static [u8]> {
     if hwcap & HWCAP2_FSGSBASE == 0 {
         return Err(b"heisen: this kernel or processor does not allow the fsgsbase instructions\n");
     }
-    F.allocate_tls.set(glibc::private(c"_dl_allocate_tls"));
-    F.call_tls_dtors.set(glibc::private(c"__call_tls_dtors"));
-    F.ctype_init.set(glibc::private(c"__ctype_init"));
-    F.single_threaded.set(glibc::symbol(c"__libc_single_threaded"));
+    FIBERS.allocate_tls.set(glibc::private(c"_dl_allocate_tls"));
+    FIBERS.call_tls_dtors.set(glibc::private(c"__call_tls_dtors"));
+    FIBERS.ctype_init.set(glibc::private(c"__ctype_init"));
+    FIBERS.single_threaded.set(glibc::symbol(c"__libc_single_threaded"));
     glibc::find_rseq();
-    F.entry.set(entry);
+    FIBERS.entry.set(entry);
     HOOKS.switch_kernel_thread.set(kernel_threads::switch);
     let fs = fs_base();
-    if F.allocate_tls.get() == 0 || F.call_tls_dtors.get() == 0 || F.ctype_init.get() == 0 {
+    if FIBERS.allocate_tls.get() == 0 || FIBERS.call_tls_dtors.get() == 0 || FIBERS.ctype_init.get() == 0 {
         return Err(b"heisen: this C library is not a glibc that Heisen knows (no _dl_allocate_tls)\n");
     }
     if read::<i32>(fs + tcb::TID) != sys::gettid() {
@@ -96,8 +96,8 @@ pub fn init(entry: usize) -> Result<(), &'static [u8]> {
     real!(pthread_attr_init, fn(at => *mut c_void) -> c_int);
     real!(pthread_attr_getstacksize, fn(at => *mut c_void, &raw mut stack => *mut usize) -> c_int);
     real!(pthread_attr_getguardsize, fn(at => *mut c_void, &raw mut guard => *mut usize) -> c_int);
-    F.stack_size.set(stack.clamp(1 << 16, 1 << 30).next_multiple_of(4096));
-    F.guard_size.set(guard.max(4096).next_multiple_of(4096));
+    FIBERS.stack_size.set(stack.clamp(1 << 16, 1 << 30).next_multiple_of(4096));
+    FIBERS.guard_size.set(guard.max(4096).next_multiple_of(4096));
     // One arena for all threads. On one kernel thread they do not contend for it, and mapping a new arena in
     // each thread of each execution would cost several system calls.
     const M_ARENA_MAX: c_int = -8;
@@ -109,8 +109,8 @@ pub fn init(entry: usize) -> Result<(), &'static [u8]> {
     main.begun.set(true);
     write(fs + tcb::TID, TID_BASE);
     sched::init();
-    while F.pooled.get() < READY_STACKS {
-        let Some(stack) = map_stack(F.stack_size.get(), F.guard_size.get()) else { break };
+    while FIBERS.pooled.get() < READY_STACKS {
+        let Some(stack) = map_stack(FIBERS.stack_size.get(), FIBERS.guard_size.get()) else { break };
         give_back(Stack { fresh: true, ..stack });
     }
     Ok(())
@@ -121,7 +121,8 @@ pub fn init(entry: usize) -> Result<(), &'static [u8]> {
 pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<(), c_int> {
     // SAFETY: glibc's `_dl_allocate_tls(NULL)` gives a fresh, initialised block or null.
     let fs = unsafe {
-        let allocate: extern "C" fn(*mut c_void) -> *mut c_void = core::mem::transmute(F.allocate_tls.get());
+        let allocate: extern "C" fn(*mut c_void) -> *mut c_void =
+            core::mem::transmute(FIBERS.allocate_tls.get());
         without_faults(|| uncontrolled(|| allocate(core::ptr::null_mut()))) as usize
     };
     if fs == 0 {
@@ -168,9 +169,9 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     unsafe {
         asm!("stmxcsr [{at}]", "fnstcw [{at} + 4]", at = in(reg) sp + 8 * saved::CONTROL, options(nostack));
     }
-    write(sp + 8 * saved::RIP, F.entry.get());
+    write(sp + 8 * saved::RIP, FIBERS.entry.get());
     t.sp.set(sp);
-    if S.kernel.get() && !kernel_threads::launch(number) {
+    if SCHED.kernel.get() && !kernel_threads::launch(number) {
         take_off_list(fs);
         give_back_of(t);
         return Err(sys::EAGAIN);
@@ -180,8 +181,8 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
 
 /// Tells glibc, and programs that ask it, whether there is only one thread.
 pub fn set_single_threaded(single: bool) {
-    if F.single_threaded.get() != 0 {
-        write(F.single_threaded.get(), u8::from(single));
+    if FIBERS.single_threaded.get() != 0 {
+        write(FIBERS.single_threaded.get(), u8::from(single));
     }
 }
 
@@ -189,7 +190,7 @@ pub fn set_single_threaded(single: bool) {
 pub fn init_ctype() {
     // SAFETY: glibc's own start-up of a thread calls this first, too.
     unsafe {
-        let init: extern "C" fn() = core::mem::transmute(F.ctype_init.get());
+        let init: extern "C" fn() = core::mem::transmute(FIBERS.ctype_init.get());
         init();
     }
 }
@@ -199,7 +200,7 @@ pub fn call_tls_destructors() {
     // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the
     // program.
     unsafe {
-        let call: extern "C" fn() = core::mem::transmute(F.call_tls_dtors.get());
+        let call: extern "C" fn() = core::mem::transmute(FIBERS.call_tls_dtors.get());
         call();
     }
 }

@@ -18,7 +18,7 @@ use crate::carrier::{fibers, handler_stack};
 use crate::platform::baton;
 use crate::platform::glibc::real;
 use crate::platform::sys;
-use crate::sched::{S, Thread, debugger, hooks, me, thread, threads};
+use crate::sched::{SCHED, Thread, debugger, hooks, me, thread, threads};
 use core::arch::global_asm;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -145,7 +145,7 @@ global_asm!(
 /// An execution begins on this carrier. The main thread has the baton. Threads that were created as fibers
 /// before `main` get kernel threads.
 pub fn begin() {
-    S.kernel.set(true);
+    SCHED.kernel.set(true);
     baton::handed_to(thread(me()).fs.get());
     fibers::keep_kernel_id();
     for (number, t) in threads() {

@@ -2,11 +2,11 @@
 
 use crate::blocking::{descriptors, input_log};
 use crate::carrier::kernel_threads;
-use crate::memory::{heap, race};
+use crate::memory::{heap, race, symbolic};
 use crate::sched::alarm::set_alarm;
 use crate::sched::plan::{self, take_choices};
-use crate::sched::{S, threads, watch_steps};
-use crate::sched::{clock, debugger, dependence, faults, hooks, scope, symmetry};
+use crate::sched::{SCHED, threads, watch_steps};
+use crate::sched::{clock, debugger, dependence, faults, hooks, operation_log, scope, symmetry};
 use crate::script::unit_mode;
 use crate::wire_log::{flags, note, note_begin, set_flags, set_slot, slot, threads_created};
 use core::sync::atomic::Ordering::Relaxed;
@@ -18,12 +18,12 @@ pub fn begin(number: usize) {
     set_slot(number);
     let plan = &slot().plan;
     let limit = plan.step_limit.load(Relaxed);
-    S.step.set(0);
-    S.hash.set(heisen_trace::hash::EMPTY);
-    S.limit.set(limit);
-    S.tail.set(limit / 2);
+    SCHED.step.set(0);
+    SCHED.hash.set(heisen_trace::hash::EMPTY);
+    SCHED.limit.set(limit);
+    SCHED.tail.set(limit / 2);
     // In real time a wait times out when its time is over, not earlier.
-    S.horizon.set(if clock::is_real() { 0 } else { plan.horizon.load(Relaxed) });
+    SCHED.horizon.set(if clock::is_real() { 0 } else { plan.horizon.load(Relaxed) });
     scope::begin();
     set_flags(plan.flags.load(Relaxed));
     dependence::begin(flags());
@@ -35,7 +35,7 @@ pub fn begin(number: usize) {
             stamp.set(0);
         }
     }
-    threads_created(S.count.get());
+    threads_created(SCHED.count.get());
     take_choices();
     watch_steps();
     if flags() & flag::KERNEL != 0 {
@@ -48,7 +48,9 @@ pub fn begin(number: usize) {
     input_log::begin(flags());
     descriptors::begin(u64::from(plan.patience.load(Relaxed)));
     race::begin();
-    S.running.set(true);
+    symbolic::begin();
+    operation_log::begin();
+    SCHED.running.set(true);
     note_begin();
     if clock::is_real() {
         note(Note::RealTime);

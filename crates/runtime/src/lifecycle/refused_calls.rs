@@ -2,7 +2,7 @@
 //! `EPERM`.
 
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::Note;
@@ -34,7 +34,7 @@ pub fn refuse(number: usize, args: [usize; 6]) -> Option<c_int> {
 
 /// Notes for the verdict that a call was refused, if this process is controlled.
 pub fn noted(note: Note) {
-    if S.active.get() {
+    if SCHED.active.get() {
         wire_log::note(note);
     }
 }

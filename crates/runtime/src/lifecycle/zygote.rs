@@ -11,7 +11,7 @@ use crate::lifecycle::{begin, in_process, stdin};
 use crate::memory::patch;
 use crate::memory::race::{self, points};
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::hooks;
 use crate::wire_log;
 use core::sync::atomic::AtomicUsize;
@@ -32,11 +32,11 @@ pub fn begin_in(directory: usize) {
 /// The program calls `heisen_ready`: parks here if the engine has asked for that.
 pub fn ready() {
     let wire = wire_log::wire();
-    if S.running.get() {
+    if SCHED.running.get() {
         wire_log::note(Note::Ready);
     } else if wire.park.load(Relaxed) != park::READY {
         // This call comes from a constructor before `main`, and the program will park at `main`.
-    } else if S.live.get() != 1 {
+    } else if SCHED.live.get() != 1 {
         wire.boot.store(boot::THREADS, Relaxed);
         sys::exit_group(3);
     } else {

@@ -7,11 +7,13 @@
 //! | [`tsan`] | the callbacks of instrumented code |
 //! | [`patch`] | scheduling points at atomic instructions of uninstrumented code |
 //! | [`race`] | happens-before, conflicts, and which accesses are scheduling points |
+//! | [`symbolic`] | the callbacks of symbolic builds: expressions beside values, and the symbolic trace |
 //! | [`heap`] | the checked heap |
 //! | [`word_lock`] | locks that are one word of memory, such as Rust's `Mutex` |
 
 pub mod heap;
 pub mod patch;
 pub mod race;
+pub mod symbolic;
 pub mod tsan;
 pub mod word_lock;

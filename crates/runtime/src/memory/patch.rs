@@ -27,7 +27,7 @@ use crate::platform::xsave;
 use crate::sched::dependence;
 use crate::sched::hooks;
 use crate::sched::spin;
-use crate::sched::{self, S, me, thread};
+use crate::sched::{self, SCHED, me, thread};
 use crate::script::{system_mode, unit_mode};
 use crate::wire_log;
 use core::arch::global_asm;
@@ -290,7 +290,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         }
         return;
     }
-    if !S.active.get() || !S.running.get() || handler_stack::is_on_given() {
+    if !SCHED.active.get() || !SCHED.running.get() || handler_stack::is_on_given() {
         return;
     }
     let t = thread(me());
@@ -299,29 +299,29 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     }
     let pc = site.pc as usize;
     if site.kind == MARK {
-        t.amid.set(true);
+        t.mid_function.set(true);
         unit_mode::mark(site.mark, address, registers, pc);
-        t.amid.set(false);
+        t.mid_function.set(false);
         return;
     }
-    t.amid.set(true);
+    t.mid_function.set(true);
     let does = match site.kind {
         // `registers[0]` is the expected value.
         LOCK if registers[0] as u32 == 0 => {
             word_lock::take(address, pc);
-            t.amid.set(false);
+            t.mid_function.set(false);
             return word_lock::done(address, memory_order::ACQUIRE, pc);
         }
         UNLOCK => {
             word_lock::give_up(address, pc);
-            t.amid.set(false);
+            t.mid_function.set(false);
             return word_lock::done(address, memory_order::RELEASE, pc);
         }
         LOAD => loads(address, site.size, pc),
         STORE => stores(address, site.size, pc),
         _ => updates(address, site, registers, pc),
     };
-    t.amid.set(false);
+    t.mid_function.set(false);
     // No other thread runs before the instruction, so it counts as done. It orders what is before and after it.
     if race::is_on(race::mode::WATCH) {
         plain::watch(does.op(), address, site.size.into(), pc);

@@ -34,7 +34,7 @@ use crate::platform::program_memory;
 use crate::platform::registers::caller;
 use crate::sched::events;
 use crate::sched::spin;
-use crate::sched::{self, S, me, thread, without_owner};
+use crate::sched::{self, SCHED, me, thread, without_owner};
 use crate::script::system_mode;
 use crate::wire_log;
 use core::cell::Cell;
@@ -182,8 +182,8 @@ pub fn calls() -> [usize; heisen_wire::patch::LOCK_CALLS] {
 /// Whether calls are events: an execution runs, and the caller is not a callback from code that holds a lock of
 /// its own.
 fn is_controlled() -> bool {
-    S.active.get()
-        && S.running.get()
+    SCHED.active.get()
+        && SCHED.running.get()
         && !system_mode::is_on()
         && thread(me()).uncontrolled.get() == 0
         && !handler_stack::is_on_given()

@@ -96,3 +96,22 @@ macro_rules! caller {
     }};
 }
 pub(crate) use caller;
+
+/// As [`caller`], also in a function that may return before it needs a frame. The compiler makes the frame where it first
+/// needs one, and to preserve a register it does.
+macro_rules! framed_caller {
+    () => {{
+        let pc: usize;
+        // SAFETY: as for `caller`; the function preserves r12 for its caller.
+        unsafe {
+            core::arch::asm!(
+                "mov {}, [rbp + 8]",
+                out(reg) pc,
+                out("r12") _,
+                options(nostack, readonly, preserves_flags)
+            )
+        };
+        pc
+    }};
+}
+pub(crate) use framed_caller;

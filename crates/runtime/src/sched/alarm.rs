@@ -4,7 +4,7 @@
 //! a script or an atomic section. One comparison at each step covers all of them.
 
 use super::plan::{diverge, due};
-use super::{S, arrived_signals, clock, debugger, fair, pause, recurrence, script_state, time_passed};
+use super::{SCHED, arrived_signals, clock, debugger, fair, pause, recurrence, script_state, time_passed};
 use crate::wire_log;
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use heisen_trace::Note;
@@ -12,22 +12,22 @@ use heisen_wire::{diverged, end, want};
 
 /// Sets the step of the next alarm. It is due at once if signals from outside have to be handed to threads.
 pub fn set_alarm() {
-    let mut at = S.tail.get().min(S.limit.get()).min(debugger::until());
+    let mut at = SCHED.tail.get().min(SCHED.limit.get()).min(debugger::until());
     if let Some(planned) = due(None) {
         at = at.min(planned.saturating_add(1));
     }
-    if S.step.get() >= S.tail.get() {
-        at = S.limit.get();
+    if SCHED.step.get() >= SCHED.tail.get() {
+        at = SCHED.limit.get();
     }
-    let seeks_cycle = S.step.get() >= S.tail.get() && recurrence::wanted();
-    if script_state::is_on() || S.in_section.get() || seeks_cycle {
+    let seeks_cycle = SCHED.step.get() >= SCHED.tail.get() && recurrence::wanted();
+    if script_state::is_on() || SCHED.in_section.get() || seeks_cycle {
         at = 0;
     }
-    S.alarm.set(at);
+    SCHED.alarm.set(at);
     // From here on, an arriving signal sets the alarm itself, and so does a debugger.
     compiler_fence(SeqCst);
     if arrived_signals::arrived() || debugger::until() < at {
-        S.alarm.set(0);
+        SCHED.alarm.set(0);
     }
 }
 
@@ -43,15 +43,15 @@ pub fn alarm(step: u32) {
         debugger::reached(want::STEP);
         set_alarm();
     }
-    if step >= S.limit.get() {
-        let bad = fair::bad_samaritan(S.tail.get());
+    if step >= SCHED.limit.get() {
+        let bad = fair::bad_samaritan(SCHED.tail.get());
         pause::finish(end::STEP_LIMIT, bad.map_or(0, |number| number as i32 + 1), 0);
     }
-    if step >= S.tail.get() {
+    if step >= SCHED.tail.get() {
         wire_log::note(Note::FairTail);
         fair::watch();
         if !clock::is_real() {
-            S.horizon.set(u64::MAX);
+            SCHED.horizon.set(u64::MAX);
         }
         time_passed();
     }

@@ -13,7 +13,7 @@
 use super::access_mode::{is_on, mode};
 use super::alarm::set_alarm;
 use super::object_key::{key, space};
-use super::{S, dependence, hooks, me, point, thread};
+use super::{SCHED, dependence, hooks, me, point, thread};
 use heisen_trace::Op;
 
 /// The object that all sections touch; its number lies in the space of the table of threads.
@@ -32,8 +32,8 @@ pub fn begin(pc: usize) {
         if is_on(mode::CHECK) {
             hooks::acquire(object());
         }
-        S.in_section.set(true);
-        S.known.forget();
+        SCHED.in_section.set(true);
+        SCHED.known.forget();
         set_alarm();
     }
 }
@@ -61,7 +61,7 @@ pub fn interrupted() {
 
 /// Ends the section: steps count again.
 fn leave() {
-    if S.in_section.replace(false) {
+    if SCHED.in_section.replace(false) {
         if is_on(mode::CHECK) {
             hooks::release(object());
         }

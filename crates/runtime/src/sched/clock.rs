@@ -6,7 +6,7 @@
 //! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
 use crate::platform::baton::Guarded;
-use crate::sched::{self, S};
+use crate::sched::{self, SCHED};
 use crate::sched::{dependence, recurrence};
 use core::cell::Cell;
 
@@ -36,18 +36,18 @@ struct Clock {
     real: Cell<bool>,
 }
 
-static C: Guarded<Clock> =
+static CLOCK: Guarded<Clock> =
     Guarded::new(Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) });
 
 /// Sets whether time is real.
 pub fn init(real: bool) {
-    C.real.set(real);
+    CLOCK.real.set(real);
 }
 
 /// Whether time is real.
 #[inline]
 pub fn is_real() -> bool {
-    C.real.get()
+    CLOCK.real.get()
 }
 
 /// `struct timespec`.
@@ -92,7 +92,7 @@ fn is_wall(clock: i32) -> bool {
 
 /// The distance from the monotonic clock to a virtual clock, which is never negative.
 fn offset(clock: i32) -> u64 {
-    if is_wall(clock) { REALTIME.wrapping_add_signed(C.shift.get()) } else { 0 }
+    if is_wall(clock) { REALTIME.wrapping_add_signed(CLOCK.shift.get()) } else { 0 }
 }
 
 /// The time of the kernel's clock, plus the amount by which the program has moved it.
@@ -100,8 +100,8 @@ fn real(clock: i32) -> Timespec {
     let mut time = Timespec { seconds: 0, nanoseconds: 0 };
     crate::platform::glibc::real!(clock_gettime, fn(clock => i32, &raw mut time => *mut Timespec) -> i32);
     match time.nanos() {
-        Some(nanos) if is_wall(clock) && C.shift.get() != 0 => {
-            Timespec::of(nanos.saturating_add_signed(C.shift.get()))
+        Some(nanos) if is_wall(clock) && CLOCK.shift.get() != 0 => {
+            Timespec::of(nanos.saturating_add_signed(CLOCK.shift.get()))
         }
         _ => time,
     }
@@ -121,7 +121,7 @@ pub fn set_wall(nanos: u64) -> bool {
         return false;
     }
     dependence::time(true);
-    C.shift.set(C.shift.get() + (nanos as i64 - wall() as i64));
+    CLOCK.shift.set(CLOCK.shift.get() + (nanos as i64 - wall() as i64));
     true
 }
 
@@ -130,7 +130,7 @@ pub fn now() -> u64 {
     if is_real() {
         return real(CLOCK_MONOTONIC).nanos().unwrap_or(0);
     }
-    START + S.step.get() as u64 * STEP + C.extra.get()
+    START + SCHED.step.get() as u64 * STEP + CLOCK.extra.get()
 }
 
 /// The time of the given clock. Reading it takes time.
@@ -140,7 +140,7 @@ pub fn look(clock: i32) -> Timespec {
     }
     dependence::time(false);
     recurrence::consulted();
-    C.extra.set(C.extra.get() + LOOK);
+    CLOCK.extra.set(CLOCK.extra.get() + LOOK);
     Timespec::of(now() + offset(clock))
 }
 
@@ -171,7 +171,7 @@ pub fn reach(deadline: u64) {
     let now = now();
     if deadline > now && deadline != u64::MAX {
         dependence::time(true);
-        C.extra.set(C.extra.get().saturating_add(deadline - now));
+        CLOCK.extra.set(CLOCK.extra.get().saturating_add(deadline - now));
         sched::time_passed();
     }
 }
@@ -179,6 +179,6 @@ pub fn reach(deadline: u64) {
 /// A thread yields: it waits for others, which takes time. So a thread that waits in a loop for a sleeping
 /// thread sees it wake up.
 pub fn yielded() {
-    C.extra.set(C.extra.get() + YIELD);
+    CLOCK.extra.set(CLOCK.extra.get() + YIELD);
     sched::time_passed();
 }

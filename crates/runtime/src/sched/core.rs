@@ -22,12 +22,13 @@ use super::events::event;
 use super::thread_set::Bits;
 use super::{KnownChoice, Thread};
 use super::{
-    atomic_section, clock, decision, dependence, fair, hooks, pause, policy, recurrence, scope, script_state,
-    symmetry,
+    atomic_section, clock, decision, dependence, fair, hooks, operation_log, pause, policy, recurrence,
+    scope, script_state, symmetry,
 };
 use crate::platform::baton::{Flag, Guarded};
 use crate::platform::{registers, xsave};
 use crate::wire_log;
+use crate::wire_log::symbolic_log;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ops::Deref;
@@ -120,11 +121,11 @@ pub struct State {
     /// Threads that may not run now. Fairness makes them give way to an enabled thread (see `fair`), a script
     /// holds them, or they are watchdog timers, which come last (see `shim::timer`).
     pub barred: Bits,
-    /// The number of errands, which [`look_again`] checks in each step. Errands are waits for a
+    /// The number of errands, which [`step_work`] checks in each step. Errands are waits for a
     /// `pthread_once` in progress (`shim::once`), armed timers (`shim::timer`), waits for descriptors and
     /// calls that block in the kernel (`blocking`), and real time. The bit [`WATCHED`] is set where every
     /// step has to be reported.
-    pub(super) look_again: Cell<usize>,
+    pub(super) step_work: Cell<usize>,
     /// The last [`Thread::ticket`] that was handed out.
     pub(super) tickets: Cell<u64>,
     /// A hash table from objects to the threads that need them, for the first 64 threads. So acquiring and
@@ -138,7 +139,7 @@ pub struct State {
 
 /// The scheduler. All fields are zero, so it takes no space in the library; [`init`] sets other initial
 /// values.
-pub static S: Sched = Sched {
+pub static SCHED: Sched = Sched {
     active: Flag::new(false),
     state: Guarded::new(State {
         running: Cell::new(false),
@@ -165,7 +166,7 @@ pub static S: Sched = Sched {
         barred: Bits::new(),
         needed: [const { Cell::new(0) }; NEEDED],
         needs: [const { Cell::new(0) }; MAX_THREADS],
-        look_again: Cell::new(0),
+        step_work: Cell::new(0),
         tickets: Cell::new(0),
         threads: [const { Thread::new() }; MAX_THREADS],
     }),
@@ -173,18 +174,18 @@ pub static S: Sched = Sched {
 
 /// Adds the main thread and sets no limit.
 pub fn init() {
-    for never in [&S.alarm, &S.tail, &S.plain_until, &S.limit] {
+    for never in [&SCHED.alarm, &SCHED.tail, &SCHED.plain_until, &SCHED.limit] {
         never.set(u32::MAX);
     }
-    S.hash.set(hash::EMPTY);
+    SCHED.hash.set(hash::EMPTY);
     add(0, None);
 }
 
 /// Why the running thread calls the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gives {
+pub enum Reason {
     /// The thread could continue: running another one is a preemption.
-    Able,
+    Preemptible,
     /// The thread yields: running another one costs no preemption.
     Yields,
     /// The thread cannot continue.
@@ -194,18 +195,18 @@ pub enum Gives {
 /// The number of the running thread.
 #[inline]
 pub fn me() -> usize {
-    S.current.get() as usize
+    SCHED.current.get() as usize
 }
 
 /// The record of the thread with this number.
 #[inline]
 pub fn thread(number: usize) -> &'static Thread {
-    &S.threads[number]
+    &SCHED.threads[number]
 }
 
 /// All threads created so far.
 pub fn threads() -> impl Iterator<Item = (usize, &'static Thread)> {
-    S.threads[..S.count.get()].iter().enumerate()
+    SCHED.threads[..SCHED.count.get()].iter().enumerate()
 }
 
 /// Whether any thread other than the running one may still take a step: a thread that has not ended, or a
@@ -213,13 +214,13 @@ pub fn threads() -> impl Iterator<Item = (usize, &'static Thread)> {
 pub fn has_others() -> bool {
     let number = me();
     let own = |word: usize| if word == number / 64 { 1 << (number % 64) } else { 0 };
-    S.live.get() > 1 || (0..words()).any(|word| S.enabled.word(word) & !own(word) != 0)
+    SCHED.live.get() > 1 || (0..words()).any(|word| SCHED.enabled.word(word) & !own(word) != 0)
 }
 
 /// The number of words in use in a set of threads.
 #[inline]
 pub fn words() -> usize {
-    S.count.get().div_ceil(64)
+    SCHED.count.get().div_ceil(64)
 }
 
 /// A scheduling point before an operation that never blocks. Returns when the thread shall do the operation.
@@ -227,8 +228,8 @@ pub fn words() -> usize {
 pub fn point(op: Op, object: usize, pc: usize) {
     let number = me();
     thread(number).about_to(op, object, pc);
-    if !S.known.goes_on(number, op as u8) {
-        reschedule(Gives::Able);
+    if !SCHED.known.goes_on(number, op as u8) {
+        reschedule(Reason::Preemptible);
     }
     event(op, object, pc);
 }
@@ -239,35 +240,35 @@ pub fn yield_point(op: Op, pc: usize) {
     t.about_to(op, 0, pc);
     clock::yielded();
     fair::yielded(me());
-    reschedule(Gives::Yields);
+    reschedule(Reason::Yields);
     event(op, 0, pc);
 }
 
-/// The bit of `look_again` that reports every step to `policy`, `dependence` or `symmetry`. Other executions
+/// The bit of `step_work` that reports every step to `policy`, `dependence` or `symmetry`. Other executions
 /// pay nothing for it.
 const WATCHED: usize = 1 << 63;
 
 /// Sets, as an execution begins, whether every step is reported to `policy`, `dependence` or `symmetry`.
 pub fn watch_steps() {
     let watched = policy::watches() || dependence::wanted() || symmetry::wanted();
-    S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
-    S.known.forget();
+    SCHED.step_work.set(SCHED.step_work.get() & !WATCHED | if watched { WATCHED } else { 0 });
+    SCHED.known.forget();
 }
 
-/// Adds an errand: something that [`look_again`] has to check in each step.
+/// Adds an errand: something that [`step_work`] has to check in each step.
 pub fn add_errand() {
-    S.look_again.set(S.look_again.get() + 1);
-    S.known.forget();
+    SCHED.step_work.set(SCHED.step_work.get() + 1);
+    SCHED.known.forget();
 }
 
 /// Whether there are errands.
 pub fn has_errands() -> bool {
-    S.look_again.get() & !WATCHED != 0
+    SCHED.step_work.get() & !WATCHED != 0
 }
 
 /// Removes an errand.
 pub fn remove_errand() {
-    S.look_again.set(S.look_again.get() - 1);
+    SCHED.step_work.set(SCHED.step_work.get() - 1);
 }
 
 /// Enables a thread: it can do its next operation from now on.
@@ -276,8 +277,8 @@ pub fn enable(number: usize) {
     if fair::in_use() {
         fair::enabled(number);
     }
-    S.enabled.add(number);
-    S.late.remove(number);
+    SCHED.enabled.add(number);
+    SCHED.late.remove(number);
     not_far(number);
 }
 
@@ -288,16 +289,16 @@ pub(super) fn disable(number: usize) {
     if fair::in_use() {
         fair::disabled(number);
     }
-    if !S.timed.has(number) {
-        S.enabled.remove(number);
-    } else if S.signalled.has(number) || is_near(thread(number).deadline.get()) {
-        S.late.add(number);
-        S.enabled.add(number);
+    if !SCHED.timed.has(number) {
+        SCHED.enabled.remove(number);
+    } else if SCHED.signalled.has(number) || is_near(thread(number).deadline.get()) {
+        SCHED.late.add(number);
+        SCHED.enabled.add(number);
     } else {
-        S.enabled.remove(number);
-        if !S.far.has(number) {
-            S.far.add(number);
-            S.fars.set(S.fars.get() + 1);
+        SCHED.enabled.remove(number);
+        if !SCHED.far.has(number) {
+            SCHED.far.add(number);
+            SCHED.fars.set(SCHED.fars.get() + 1);
         }
         deadline::note_far();
     }
@@ -323,16 +324,16 @@ pub fn freed(object: usize) {
 /// Calls `change` with every thread that needs `object`.
 #[inline(always)]
 fn each_in_need(object: usize, change: impl Fn(usize)) {
-    let mut set = S.needed[place_of_need(object)].get();
+    let mut set = SCHED.needed[place_of_need(object)].get();
     while set != 0 {
         let number = set.trailing_zeros() as usize;
         set &= set - 1;
-        if S.needs[number].get() == object {
+        if SCHED.needs[number].get() == object {
             change(number);
         }
     }
-    for number in 64..S.count.get() {
-        if S.needs[number].get() == object {
+    for number in 64..SCHED.count.get() {
+        if SCHED.needs[number].get() == object {
             change(number);
         }
     }
@@ -346,9 +347,9 @@ fn place_of_need(object: usize) -> usize {
 /// Sets the object that a thread needs before it can continue; 0 for none.
 #[inline]
 pub(super) fn set_need(number: usize, object: usize) {
-    let before = S.needs[number].replace(object);
+    let before = SCHED.needs[number].replace(object);
     if number < 64 {
-        let place = |object| &S.needed[place_of_need(object)];
+        let place = |object| &SCHED.needed[place_of_need(object)];
         if before != 0 {
             place(before).set(place(before).get() & !(1 << number));
         }
@@ -360,7 +361,7 @@ pub(super) fn set_need(number: usize, object: usize) {
 
 /// Whether any thread needs `object` or waits in its queue.
 pub fn awaited(object: usize) -> bool {
-    threads().any(|(number, t)| S.needs[number].get() == object || t.waits_in(object))
+    threads().any(|(number, t)| SCHED.needs[number].get() == object || t.waits_in(object))
 }
 
 /// The key of a lock that does not record its owner. It differs from the lock's address, because the engine
@@ -372,28 +373,28 @@ pub const fn without_owner(lock: usize) -> usize {
 /// Whether any thread needs `object`.
 #[inline]
 pub fn is_needed(object: usize) -> bool {
-    (S.needed[place_of_need(object)].get() != 0 || S.count.get() > 64)
-        && (0..S.count.get()).any(|number| S.needs[number].get() == object)
+    (SCHED.needed[place_of_need(object)].get() != 0 || SCHED.count.get() > 64)
+        && (0..SCHED.count.get()).any(|number| SCHED.needs[number].get() == object)
 }
 
 /// The object that a thread needs before it can continue; 0 for none.
 pub fn needs(number: usize) -> usize {
-    S.needs[number].get()
+    SCHED.needs[number].get()
 }
 
 /// The running thread can never continue, because it needs `object`.
 pub fn cannot(object: usize) {
     set_need(me(), object);
-    S.enabled.remove(me());
+    SCHED.enabled.remove(me());
 }
 
 /// Counts a step.
 #[inline]
 pub fn next_step() -> u32 {
-    let step = S.step.get() + 1;
-    S.step.set(step);
+    let step = SCHED.step.get() + 1;
+    SCHED.step.set(step);
     wire_log::steps(step);
-    if step >= S.alarm.get() {
+    if step >= SCHED.alarm.get() {
         alarm(step);
     }
     step
@@ -403,10 +404,10 @@ pub fn next_step() -> u32 {
 /// in an atomic section if the thread is able to continue: that is not a step.
 #[inline]
 fn next_step_at_point(able: bool) -> Option<u32> {
-    let step = S.step.get() + 1;
-    S.step.set(step);
+    let step = SCHED.step.get() + 1;
+    SCHED.step.set(step);
     wire_log::steps(step);
-    if step >= S.alarm.get() { alarm_at_point(step, able) } else { Some(step) }
+    if step >= SCHED.alarm.get() { alarm_at_point(step, able) } else { Some(step) }
 }
 
 /// Handles the things that are due at a scheduling point. A script may hold the running thread, signals from
@@ -414,9 +415,9 @@ fn next_step_at_point(able: bool) -> Option<u32> {
 /// on, if it is a step.
 #[cold]
 fn alarm_at_point(step: u32, able: bool) -> Option<u32> {
-    if S.in_section.get() {
+    if SCHED.in_section.get() {
         if able {
-            S.step.set(step - 1);
+            SCHED.step.set(step - 1);
             wire_log::steps(step - 1);
             return None;
         }
@@ -429,17 +430,17 @@ fn alarm_at_point(step: u32, able: bool) -> Option<u32> {
     alarm(step);
     recurrence::stepped(step);
     let number = me();
-    if S.signalled.has(number) && !S.timed.has(number) {
+    if SCHED.signalled.has(number) && !SCHED.timed.has(number) {
         hooks::deliver();
     }
-    Some(if S.step.get() == step { step } else { next_step() })
+    Some(if SCHED.step.get() == step { step } else { next_step() })
 }
 
 /// Does the work of each step for state that changes without a call of the scheduler. `able` says whether the
 /// running thread is able to continue.
 #[cold]
-fn look_again(able: bool) {
-    if S.look_again.get() & WATCHED != 0 {
+fn step_work(able: bool) {
+    if SCHED.step_work.get() & WATCHED != 0 {
         if policy::watches() {
             policy::stepped(me());
         }
@@ -464,7 +465,7 @@ fn look_again(able: bool) {
 /// A word of the set of candidates for the next step: threads that are enabled and not barred.
 #[inline]
 pub fn candidates(word: usize) -> u64 {
-    S.enabled.word(word) & !S.barred.word(word)
+    SCHED.enabled.word(word) & !SCHED.barred.word(word)
 }
 
 /// Whether a thread is a candidate.
@@ -476,7 +477,7 @@ pub fn is_candidate(number: usize) -> bool {
 #[inline(always)]
 pub(super) fn count_candidates() -> usize {
     let first = candidates(0).count_ones() as usize;
-    if S.count.get() <= 64 { first } else { first + count_other_candidates() }
+    if SCHED.count.get() <= 64 { first } else { first + count_other_candidates() }
 }
 
 #[cold]
@@ -490,11 +491,11 @@ fn count_other_candidates() -> usize {
 /// It is inlined into the intercepted functions. After a switch the processor mispredicts every return, so
 /// there should be few of them.
 #[inline(always)]
-pub fn reschedule(gives: Gives) {
+pub fn reschedule(reason: Reason) {
     let number = me();
-    let Some(step) = next_step_at_point(gives == Gives::Able) else { return };
-    if S.look_again.get() != 0 {
-        look_again(gives == Gives::Able);
+    let Some(step) = next_step_at_point(reason == Reason::Preemptible) else { return };
+    if SCHED.step_work.get() != 0 {
+        step_work(reason == Reason::Preemptible);
     }
     fair::bar();
     let mut options = count_candidates();
@@ -504,7 +505,7 @@ pub fn reschedule(gives: Gives) {
         }
         options = count_candidates();
     }
-    let able = gives == Gives::Able && (!S.barred.has(number) || scope::in_region(number));
+    let able = reason == Reason::Preemptible && (!SCHED.barred.has(number) || scope::in_region(number));
     let next = if options > 1 {
         decision::decide(number, step, able, options)
     } else if able {
@@ -514,7 +515,7 @@ pub fn reschedule(gives: Gives) {
     } else {
         nobody(number)
     };
-    S.hash.set(hash::fold(S.hash.get(), number as u16, thread(number).op.get(), options as u16));
+    SCHED.hash.set(hash::fold(SCHED.hash.get(), number as u16, thread(number).op.get(), options as u16));
     if next != number {
         switch_to(number, next);
     }
@@ -538,13 +539,14 @@ fn nobody(number: usize) -> usize {
 
 #[inline(always)]
 fn switch_to(from: usize, to: usize) {
-    S.current.set(to as u16);
+    SCHED.current.set(to as u16);
     let t = thread(to);
-    t.scheduled_at.set(S.step.get());
-    S.now.set(t.epoch.get());
+    t.scheduled_at.set(SCHED.step.get());
+    SCHED.now.set(t.epoch.get());
     dependence::switched(to);
+    operation_log::switched(to);
     fair::scheduled(to);
-    if thread(from).amid.get() {
+    if thread(from).mid_function.get() {
         xsave::preserved(|| switch_stack(thread(from), t));
     } else {
         switch_stack(thread(from), t);
@@ -554,7 +556,7 @@ fn switch_to(from: usize, to: usize) {
 /// Switches to another thread; returns when `from` is switched to again.
 #[inline]
 fn switch_stack(from: &Thread, to: &Thread) {
-    if S.kernel.get() {
+    if SCHED.kernel.get() {
         return hooks::switch_kernel_thread(from, to);
     }
     // SAFETY: `to` is not running. Its saved stack pointer points at a frame that this very switch or
@@ -576,9 +578,12 @@ pub fn add(number: usize, parent: Option<usize>) {
     t.deadline.set(u64::MAX);
     t.disabled_by.set(NONE);
     t.about_to(Op::Start, 0, t.start.get());
-    S.count.set(number + 1);
-    S.live.set(S.live.get() + 1);
+    SCHED.count.set(number + 1);
+    SCHED.live.set(SCHED.live.get() + 1);
     wire_log::threads_created(number + 1);
+    if symbolic_log::is_on() {
+        operation_log::created(number);
+    }
     policy::created(number);
     if let Some(parent) = parent {
         t.blocked.set(thread(parent).blocked.get());
@@ -594,15 +599,16 @@ pub fn end() -> ! {
     let t = thread(number);
     t.ended.set(true);
     t.about_to(Op::End, 0, 0);
-    S.live.set(S.live.get() - 1);
-    S.enabled.remove(number);
-    S.signalled.remove(number);
+    operation_log::ends();
+    SCHED.live.set(SCHED.live.get() - 1);
+    SCHED.enabled.remove(number);
+    SCHED.signalled.remove(number);
     hooks::forget_signals(number);
     dependence::ended(t.fs.get());
     freed(t.fs.get());
     if script_state::is_on() {
         hooks::script_end();
     }
-    reschedule(Gives::Blocks);
+    reschedule(Reason::Blocks);
     unreachable!()
 }

@@ -5,20 +5,20 @@
 //! are threads that have nothing but a deadline.
 
 use super::wait::settle;
-use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads, words};
+use super::{Reason, SCHED, count_candidates, disable, enable, me, reschedule, thread, threads, words};
 use super::{clock, dependence, fair, hooks};
 use crate::wire_log;
 use heisen_trace::{Note, Op};
 
 pub(super) fn set_deadline(number: usize, deadline: u64) {
     thread(number).deadline.set(deadline);
-    S.timed.add(number);
+    SCHED.timed.add(number);
 }
 
 /// Whether a wait with this deadline may time out while other threads can run.
 pub fn is_near(deadline: u64) -> bool {
     // A wait that may end spuriously has no deadline, and counts as near at all times.
-    deadline == u64::MAX || deadline <= clock::now().saturating_add(S.horizon.get())
+    deadline == u64::MAX || deadline <= clock::now().saturating_add(SCHED.horizon.get())
 }
 
 /// Notes that the time-out of a wait with a far deadline is not explored, if another thread can run. Real
@@ -26,18 +26,18 @@ pub fn is_near(deadline: u64) -> bool {
 /// explored.
 #[cold]
 pub(super) fn note_far() {
-    let others_run = || (0..words()).any(|word| S.enabled.word(word) != 0);
-    let waits = || threads().any(|(number, _)| S.far.has(number) && !hooks::is_watchdog(number));
-    if S.fars.get() != 0 && !clock::is_real() && others_run() && waits() {
+    let others_run = || (0..words()).any(|word| SCHED.enabled.word(word) != 0);
+    let waits = || threads().any(|(number, _)| SCHED.far.has(number) && !hooks::is_watchdog(number));
+    if SCHED.fars.get() != 0 && !clock::is_real() && others_run() && waits() {
         wire_log::note(Note::FarTimeout);
     }
 }
 
 #[inline]
 pub(super) fn not_far(number: usize) {
-    if S.fars.get() != 0 && S.far.has(number) {
-        S.far.remove(number);
-        S.fars.set(S.fars.get() - 1);
+    if SCHED.fars.get() != 0 && SCHED.far.has(number) {
+        SCHED.far.remove(number);
+        SCHED.fars.set(SCHED.fars.get() - 1);
     }
 }
 
@@ -45,10 +45,10 @@ pub(super) fn not_far(number: usize) {
 #[cold]
 fn approach(until: u64) {
     for (number, t) in threads() {
-        if S.far.has(number) && t.deadline.get() <= until {
+        if SCHED.far.has(number) && t.deadline.get() <= until {
             dependence::enables(number);
             enable(number);
-            S.late.add(number);
+            SCHED.late.add(number);
         }
     }
 }
@@ -56,8 +56,8 @@ fn approach(until: u64) {
 /// Time has passed, so some deadlines may have become near.
 #[inline]
 pub fn time_passed() {
-    if S.fars.get() != 0 {
-        approach(clock::now().saturating_add(S.horizon.get()));
+    if SCHED.fars.get() != 0 {
+        approach(clock::now().saturating_add(SCHED.horizon.get()));
     }
 }
 
@@ -68,14 +68,14 @@ pub(super) fn let_time_pass() {
     /// The interval at which the engine gets a sign of life.
     const BEAT: u64 = 500_000_000;
     if !clock::is_real() {
-        if S.fars.get() != 0 {
+        if SCHED.fars.get() != 0 {
             dependence::idles();
-            approach(next_deadline().saturating_add(S.horizon.get()));
+            approach(next_deadline().saturating_add(SCHED.horizon.get()));
             note_far();
         }
         return;
     }
-    while S.fars.get() != 0 && count_candidates() == 0 {
+    while SCHED.fars.get() != 0 && count_candidates() == 0 {
         crate::platform::sys::sleep_until(next_deadline().min(clock::now() + BEAT));
         wire_log::heartbeat();
         time_passed();
@@ -85,7 +85,7 @@ pub(super) fn let_time_pass() {
 
 /// The earliest time at which a wait times out.
 pub fn next_deadline() -> u64 {
-    let waits = threads().filter(|&(number, _)| S.late.has(number) || S.far.has(number));
+    let waits = threads().filter(|&(number, _)| SCHED.late.has(number) || SCHED.far.has(number));
     waits.map(|(_, t)| t.deadline.get()).min().unwrap_or(u64::MAX)
 }
 
@@ -93,15 +93,15 @@ pub fn next_deadline() -> u64 {
 pub fn become_timer(number: usize) {
     thread(number).timer.set(true);
     thread(number).blocked.set(0);
-    S.live.set(S.live.get() - 1);
-    S.enabled.remove(number);
+    SCHED.live.set(SCHED.live.get() - 1);
+    SCHED.enabled.remove(number);
 }
 
 /// Arms a timer with this deadline; with `u64::MAX` it never fires.
 pub fn set_timer(number: usize, object: usize, pc: usize, deadline: u64) {
     thread(number).about_to(Op::Timer, object, pc);
     thread(number).deadline.set(u64::MAX);
-    for set in [&S.timed, &S.late, &S.enabled] {
+    for set in [&SCHED.timed, &SCHED.late, &SCHED.enabled] {
         set.remove(number);
     }
     if deadline != u64::MAX {
@@ -112,7 +112,7 @@ pub fn set_timer(number: usize, object: usize, pc: usize, deadline: u64) {
 
 /// The running timer waits until its deadline comes.
 pub fn timer_waits() {
-    reschedule(Gives::Blocks);
+    reschedule(Reason::Blocks);
 }
 
 /// The running timer was scheduled: its deadline has come.

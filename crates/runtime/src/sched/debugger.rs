@@ -8,7 +8,7 @@
 
 use crate::platform::glibc::tcb;
 use crate::platform::sys;
-use crate::sched::{S, Thread, me, thread};
+use crate::sched::{SCHED, Thread, me, thread};
 use crate::wire_log;
 use core::mem::offset_of;
 use core::ptr::from_ref;
@@ -84,12 +84,12 @@ impl Map {
     fn fill(&self) {
         let report = wire_log::so_far();
         let entries = [
-            (&self.step, address(&S.step)),
-            (&self.current, address(&S.current)),
-            (&self.count, address(&S.count)),
-            (&self.enabled, address(&S.enabled)),
-            (&self.late, address(&S.late)),
-            (&self.signalled, address(&S.signalled)),
+            (&self.step, address(&SCHED.step)),
+            (&self.current, address(&SCHED.current)),
+            (&self.count, address(&SCHED.count)),
+            (&self.enabled, address(&SCHED.enabled)),
+            (&self.late, address(&SCHED.late)),
+            (&self.signalled, address(&SCHED.signalled)),
             (&self.threads, address(thread(0))),
             (&self.size, size_of::<Thread>()),
             (&self.op, Thread::OP),
@@ -104,7 +104,7 @@ impl Map {
             (&self.end_code, address(&report.end_code)),
             (&self.diverged, address(&report.diverged)),
             (&self.diverged_step, address(&report.diverged_step)),
-            (&self.alarm, address(&S.alarm)),
+            (&self.alarm, address(&SCHED.alarm)),
         ];
         for (entry, value) in entries {
             entry.store(value as u64, Relaxed);

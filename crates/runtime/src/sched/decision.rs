@@ -2,7 +2,7 @@
 //! about the thread that takes the next step; others are about the waiter to wake, a fault or a value.
 
 pub use crate::sched::faults::{fault, faults_are_left};
-use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
+use crate::sched::{SCHED, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
 use crate::sched::{dependence, events, hooks, plan, policy, recurrence, scope, script_state};
 use crate::wire_log;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -76,17 +76,17 @@ fn default_choice(number: usize, able: bool) -> usize {
     if able {
         return number;
     }
-    if let Some(next) = search(number, |word| !S.late.word(word)) {
+    if let Some(next) = search(number, |word| !SCHED.late.word(word)) {
         return next;
     }
-    let due = |t| if S.signalled.has(t) { 0 } else { thread(t).deadline.get() };
+    let due = |t| if SCHED.signalled.has(t) { 0 } else { thread(t).deadline.get() };
     let by_deadline = |&t: &usize| (due(t), cyclic(number, t));
-    (0..S.count.get()).filter(|&t| is_candidate(t)).min_by_key(by_deadline).unwrap_or(number)
+    (0..SCHED.count.get()).filter(|&t| is_candidate(t)).min_by_key(by_deadline).unwrap_or(number)
 }
 
 /// The distance from thread `from` to thread `to` in cyclic order.
 fn cyclic(from: usize, to: usize) -> usize {
-    let count = S.count.get();
+    let count = SCHED.count.get();
     (to + count - from - 1) % count
 }
 
@@ -185,7 +185,7 @@ fn at_random(step: u32) -> Option<usize> {
     let drawn = hash::scatter(u64::from(step).wrapping_mul(hash::EMPTY));
     // In one of eight draws, threads whose waits would time out take part.
     let hurried = drawn >> 61 == 0;
-    let may = |word: usize| candidates(word) & if hurried { u64::MAX } else { !S.late.word(word) };
+    let may = |word: usize| candidates(word) & if hurried { u64::MAX } else { !SCHED.late.word(word) };
     let count: u32 = (0..words()).map(|word| may(word).count_ones()).sum();
     if count == 0 {
         return None;
@@ -208,12 +208,12 @@ fn at_random(step: u32) -> Option<usize> {
 /// alone repeats it.
 #[cold]
 fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
-    if step >= S.tail.get() {
+    if step >= SCHED.tail.get() {
         if let Some(next) = at_random(step) {
             return Some(next);
         }
         // In the second half of the fair tail, threads take turns.
-        let next = search(number, |word| !S.late.word(word)).or_else(|| after(number));
+        let next = search(number, |word| !SCHED.late.word(word)).or_else(|| after(number));
         return Some(next.unwrap_or(number));
     }
     (able && scope::holds(number)).then_some(number)
@@ -223,7 +223,7 @@ fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
 #[inline(never)]
 pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     at_choice(step);
-    if step >= S.plain_until.get()
+    if step >= SCHED.plain_until.get()
         && let Some(next) = without_choice(number, step, able)
     {
         return next;
@@ -249,7 +249,7 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
             options: options as u16,
             chosen: chosen as u16,
             preemptive: able,
-            hash: S.hash.get(),
+            hash: SCHED.hash.get(),
         };
         if dependence::wanted() && plan::logs_decisions() {
             dependence::choices(first);
@@ -285,7 +285,7 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
     if options < 2 {
         return nth(0);
     }
-    at_choice(S.step.get() + 1);
+    at_choice(SCHED.step.get() + 1);
     wire_log::note(Note::OtherChoice);
     let step = next_step();
     let find = |thread| (0..options).find(|&index| nth(index) == thread);
@@ -301,9 +301,9 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
         options: options as u16,
         chosen: chosen as u16,
         preemptive: false,
-        hash: S.hash.get(),
+        hash: SCHED.hash.get(),
     };
-    S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
+    SCHED.hash.set(hash::fold(SCHED.hash.get(), me() as u16, Op::Wake as u8, options as u16));
     dependence::outcome(1 + chosen as u64);
     let woken = nth(chosen);
     events::decision(&decision, woken as u16);
@@ -319,10 +319,10 @@ pub fn choose_value(
     find: impl Fn(usize) -> Option<usize>,
     name: impl Fn(usize) -> usize,
 ) -> usize {
-    at_choice(S.step.get() + 1);
+    at_choice(SCHED.step.get() + 1);
     wire_log::note(Note::OtherChoice);
     let step = next_step();
-    if step >= S.tail.get() {
+    if step >= SCHED.tail.get() {
         // As in `decide`, the fair tail leaves no choice: it takes the default.
         return 0;
     }
@@ -337,12 +337,12 @@ pub fn choose_value(
         options: options as u16,
         chosen: chosen as u16,
         preemptive: false,
-        hash: S.hash.get(),
+        hash: SCHED.hash.get(),
     };
     // The mark lies above the codes of operations. The hash includes the chosen value, because no later step
     // has to reveal it.
     let mark = 0x80 | kind as u8;
-    S.hash.set(hash::fold(S.hash.get(), chosen as u16, mark, options as u16));
+    SCHED.hash.set(hash::fold(SCHED.hash.get(), chosen as u16, mark, options as u16));
     dependence::outcome(1 + chosen as u64);
     events::decision(&decision, name(chosen) as u16);
     chosen

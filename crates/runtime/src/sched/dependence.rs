@@ -26,7 +26,7 @@ pub mod arrivals;
 
 use crate::platform::baton::Guarded;
 use crate::sched::object_key::{key, space};
-use crate::sched::{S, me, threads, words};
+use crate::sched::{SCHED, me, threads, words};
 use crate::sched::{fair, policy, sleep_sets};
 use crate::wire_log;
 use core::cell::Cell;
@@ -69,7 +69,7 @@ struct Touches {
     threads: [Cell<u64>; MAX_THREADS],
 }
 
-static T: Guarded<Touches> = Guarded::new(Touches {
+static TOUCHES: Guarded<Touches> = Guarded::new(Touches {
     wanted: Cell::new(0),
     total: Cell::new(0),
     threads: [const { Cell::new(0) }; MAX_THREADS],
@@ -82,18 +82,18 @@ static T: Guarded<Touches> = Guarded::new(Touches {
 
 /// An execution begins with these flags of its plan.
 pub fn begin(flags: u32) {
-    T.wanted.set(flags & (flag::STATES | flag::TOUCHES | flag::PLACES));
+    TOUCHES.wanted.set(flags & (flag::STATES | flag::TOUCHES | flag::PLACES));
 }
 
 /// Whether the plan asks for states or touches.
 #[inline(always)]
 pub fn wanted() -> bool {
-    T.wanted.get() != 0
+    TOUCHES.wanted.get() != 0
 }
 
 /// Whether every touch is logged.
 pub fn logs() -> bool {
-    T.wanted.get() & flag::TOUCHES != 0
+    TOUCHES.wanted.get() & flag::TOUCHES != 0
 }
 
 fn mix(a: u64, b: u64) -> u64 {
@@ -110,20 +110,20 @@ fn object(name: u64) -> &'static Object {
     let hash = mix(name, 0) as usize;
     let (mut at, mut next) = (hash % NEAR, hash / NEAR);
     loop {
-        let slot = &T.index[at % INDEX];
-        let count = T.count.get();
+        let slot = &TOUCHES.index[at % INDEX];
+        let count = TOUCHES.count.get();
         if slot.get() != 0 {
-            let found = &T.objects[usize::from(slot.get()) - 1];
+            let found = &TOUCHES.objects[usize::from(slot.get()) - 1];
             if found.name.get() == name {
                 return found;
             }
         } else if count < OBJECTS {
             slot.set(count as u16 + 1);
-            T.count.set(count + 1);
-            T.objects[count].name.set(name);
-            return &T.objects[count];
+            TOUCHES.count.set(count + 1);
+            TOUCHES.objects[count].name.set(name);
+            return &TOUCHES.objects[count];
         } else {
-            return &T.objects[mix(name, 1) as usize % OBJECTS];
+            return &TOUCHES.objects[mix(name, 1) as usize % OBJECTS];
         }
         (at, next) = (next, next + 1);
     }
@@ -132,18 +132,18 @@ fn object(name: u64) -> &'static Object {
 /// Adds an event of the running thread and returns its hash. It follows the thread's last event and the
 /// events whose hash is `before`.
 fn event(what: u64, before: u64) -> u64 {
-    let last = &T.threads[me()];
+    let last = &TOUCHES.threads[me()];
     // The number of the thread distinguishes the first events of different threads.
     let hash = mix(mix(last.get() ^ me() as u64, what), before);
     last.set(hash);
-    T.total.set(T.total.get().wrapping_add(hash));
-    wire_log::set_graph(T.total.get());
+    TOUCHES.total.set(TOUCHES.total.get().wrapping_add(hash));
+    wire_log::set_graph(TOUCHES.total.get());
     hash
 }
 
 /// The running thread has reached its next step: its pending operation is part of the state, too.
 pub fn stepped() {
-    if S.running.get() {
+    if SCHED.running.get() {
         sleep_sets::stepped();
         event(1 << 8 | crate::sched::thread(me()).op() as u64, 0);
     }
@@ -151,7 +151,7 @@ pub fn stepped() {
 
 #[cold]
 fn touch(name: u64, write: bool, op: u8) {
-    if !S.running.get() {
+    if !SCHED.running.get() {
         return;
     }
     policy::touched(op, name);
@@ -171,12 +171,12 @@ fn touch(name: u64, write: bool, op: u8) {
 }
 
 fn log(kind: TouchKind, thread: usize, op: u8, word: u64) {
-    wire_log::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
+    wire_log::log(Touch { step: SCHED.step.get(), thread: thread as u16, kind, op, word }.pack());
 }
 
 /// The touch that follows belongs to this operation, called from `pc`.
 fn place(op: Op, pc: usize) {
-    if T.wanted.get() & flag::PLACES != 0 && S.running.get() {
+    if TOUCHES.wanted.get() & flag::PLACES != 0 && SCHED.running.get() {
         log(TouchKind::At, me(), op as u8, pc as u64);
     }
 }
@@ -243,7 +243,7 @@ fn life(object: usize) -> u64 {
 /// touch.
 #[inline(always)]
 pub fn tries() {
-    T.tries.set(true);
+    TOUCHES.tries.set(true);
 }
 
 /// The running thread has tried to take an object, in a call from `pc`. Only after the scheduling point is it
@@ -284,14 +284,14 @@ pub fn cut_short(object: usize) {
         stepped();
     }
     if logs() {
-        let others = (0..words()).any(|word| S.enabled.word(word) != 0);
+        let others = (0..words()).any(|word| SCHED.enabled.word(word) != 0);
         log(TouchKind::All, me(), Op::Lock as u8, others.into());
     }
 }
 
 /// The execution ends: logs the operations that the other threads were about to do.
 pub fn ending() {
-    if !logs() || !S.running.get() {
+    if !logs() || !SCHED.running.get() {
         return;
     }
     for (number, t) in threads() {
@@ -299,7 +299,7 @@ pub fn ending() {
         // A thread that waits at a barrier waits to be woken; a thread that is about to arrive does not.
         let at_barrier = t.op() == Op::Barrier && t.queue.get() != 0;
         let op = if at_barrier { Op::CondWait as u8 } else { code(t.op(), number) };
-        if waits && (number != me() || !S.enabled.has(number)) {
+        if waits && (number != me() || !SCHED.enabled.has(number)) {
             log(TouchKind::Waits, number, op, t.object.get() as u64);
         }
     }
@@ -330,7 +330,7 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         place(op, pc);
         touch(name, write, op_seen);
     };
-    let tries = T.tries.take();
+    let tries = TOUCHES.tries.take();
     let code = code(op, me());
     match op {
         // Operations that other threads do not see, or whose touches the callers report themselves.
@@ -394,7 +394,7 @@ fn code(op: Op, number: usize) -> u8 {
 /// The outcome of the running thread's operation: 0 if it failed, else 1 plus the choice.
 #[inline(always)]
 pub fn outcome(what: u64) {
-    if wanted() && S.running.get() {
+    if wanted() && SCHED.running.get() {
         event(!what, 0);
     }
 }
@@ -402,7 +402,7 @@ pub fn outcome(what: u64) {
 /// The running thread reads the time, or makes it advance.
 pub fn time(passes: bool) {
     if wanted() {
-        T.timed.set(true);
+        TOUCHES.timed.set(true);
         touch(key(space::TIME, 0) as u64, passes, 0);
     }
 }
@@ -410,9 +410,9 @@ pub fn time(passes: bool) {
 /// The running thread enables another thread.
 #[inline]
 pub fn enables(other: usize) {
-    if wanted() && other != me() && S.running.get() {
-        let last = &T.threads[other];
-        last.set(mix(last.get() ^ other as u64, T.threads[me()].get()));
+    if wanted() && other != me() && SCHED.running.get() {
+        let last = &TOUCHES.threads[other];
+        last.set(mix(last.get() ^ other as u64, TOUCHES.threads[me()].get()));
         lets_pass(other);
     }
 }
@@ -420,7 +420,7 @@ pub fn enables(other: usize) {
 /// The running thread enables another thread. Every thread that the other has waited for could have been the
 /// one to do so, and which one it was makes no difference to the other.
 pub fn lets_pass(other: usize) {
-    if wanted() && other != me() && S.running.get() {
+    if wanted() && other != me() && SCHED.running.get() {
         sleep_sets::enabled(other);
         if logs() {
             log(TouchKind::Enables, me(), 0, other as u64);
@@ -435,10 +435,10 @@ pub fn just_enabled(other: usize) {
 
 /// Does something as part of the running thread's step that has just ended.
 fn in_last_step(what: impl FnOnce()) {
-    let step = S.step.get();
-    S.step.set(step.saturating_sub(1));
+    let step = SCHED.step.get();
+    SCHED.step.set(step.saturating_sub(1));
     what();
-    S.step.set(step);
+    SCHED.step.set(step);
 }
 
 /// Another thread runs, from this step on.
@@ -457,7 +457,7 @@ pub fn choices(first: usize) {
     }
     // Once a thread has yielded, fairness depends on all earlier steps; so does the time once it was read.
     // The hash of all steps stands for that.
-    let past = if fair::in_use() || T.timed.get() { S.hash.get() } else { 0 };
+    let past = if fair::in_use() || TOUCHES.timed.get() { SCHED.hash.get() } else { 0 };
     log(TouchKind::State, me(), 0, mix(state(), past));
 }
 
@@ -465,27 +465,27 @@ pub fn choices(first: usize) {
 /// difference, except for the places of the threads. This applies only if states are logged: a search that
 /// asks for every touch needs the dependences themselves.
 pub fn offered(hash: u64, pc: usize) {
-    if T.wanted.get() & flag::STATES == 0 || logs() || !S.running.get() {
+    if TOUCHES.wanted.get() & flag::STATES == 0 || logs() || !SCHED.running.get() {
         return;
     }
-    for object in &T.objects[..T.count.get()] {
+    for object in &TOUCHES.objects[..TOUCHES.count.get()] {
         object.written.set(0);
         object.read.set(0);
     }
-    T.total.set(mix(hash, 0));
+    TOUCHES.total.set(mix(hash, 0));
     for (number, t) in threads() {
         let waits = number != me() && !t.ended.get();
         let place = if waits { mix(t.object.get() as u64, t.op() as u64) ^ t.pc.get() as u64 } else { 0 };
         let place = if number == me() { pc as u64 } else { place };
-        let able = u64::from(t.ended.get()) << 1 | u64::from(S.enabled.has(number));
+        let able = u64::from(t.ended.get()) << 1 | u64::from(SCHED.enabled.has(number));
         let last = mix(mix(hash ^ number as u64, place), able);
-        T.threads[number].set(last);
-        T.total.set(T.total.get().wrapping_add(last));
+        TOUCHES.threads[number].set(last);
+        TOUCHES.total.set(TOUCHES.total.get().wrapping_add(last));
     }
-    wire_log::set_graph(T.total.get());
+    wire_log::set_graph(TOUCHES.total.get());
 }
 
 /// The hash of everything done so far. Which threads are barred is part of the state, too.
 pub fn state() -> u64 {
-    (0..words()).fold(T.total.get(), |hash, word| mix(hash, S.barred.word(word)))
+    (0..words()).fold(TOUCHES.total.get(), |hash, word| mix(hash, SCHED.barred.word(word)))
 }

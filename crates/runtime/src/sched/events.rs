@@ -1,10 +1,11 @@
 //! The log of steps: events and decisions.
 //!
 //! A step pays for one test of the flags of the wire log. Everything else happens only if the plan asks for
-//! events, states or touches.
+//! events, states, touches or a symbolic trace.
 
-use super::{S, debugger, dependence, pause, plan, recurrence};
+use super::{SCHED, debugger, dependence, operation_log, pause, plan, recurrence};
 use crate::wire_log;
+use crate::wire_log::symbolic_log;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
 use heisen_trace::decision::Decision;
@@ -13,7 +14,7 @@ use heisen_wire::{flag, stop};
 /// The running thread does an operation.
 #[inline]
 pub fn event(op: Op, object: usize, pc: usize) {
-    if wire_log::flags() & (flag::EVENTS | flag::STATES | flag::TOUCHES) != 0 {
+    if wire_log::flags() & (flag::EVENTS | flag::STATES | flag::TOUCHES | flag::SYMBOLIC) != 0 {
         log_event(op, object, pc);
     }
 }
@@ -21,18 +22,21 @@ pub fn event(op: Op, object: usize, pc: usize) {
 #[cold]
 fn log_event(op: Op, object: usize, pc: usize) {
     recurrence::does(op);
+    if wire_log::flags() & flag::SYMBOLIC != 0 {
+        operation_log::does(op, object, pc);
+    }
     if dependence::wanted() {
         dependence::reported(op, object, pc);
     }
     if wire_log::logs_events() {
-        mention(S.current.get(), op, object, pc);
+        mention(SCHED.current.get(), op, object, pc);
         pause::at_event(object);
     }
 }
 
 /// Logs an operation that a thread has done at this step or before.
 pub fn mention(thread: u16, op: Op, object: usize, pc: usize) {
-    wire_log::event(S.step.get(), thread, op, object, pc);
+    wire_log::event(SCHED.step.get(), thread, op, object, pc);
 }
 
 /// The last event did not succeed: a lock was not acquired, a wait timed out.
@@ -41,6 +45,7 @@ pub fn failed() {
     if wire_log::logs_events() {
         wire_log::event_failed();
     }
+    symbolic_log::failed();
 }
 
 /// A wait that the running thread began some events ago has timed out: logs it again, as failed.

@@ -12,7 +12,7 @@
 
 use super::script_state::held;
 use super::thread_set::{Bits, WORDS};
-use super::{S, Thread, dependence, thread, threads, words};
+use super::{SCHED, Thread, dependence, thread, threads, words};
 use crate::platform::baton::Guarded;
 use crate::wire_log;
 use core::cell::Cell;
@@ -32,7 +32,7 @@ struct Fair {
     above: [[Cell<u64>; WORDS]; MAX_THREADS],
 }
 
-static F: Guarded<Fair> = Guarded::new(Fair {
+static FAIR: Guarded<Fair> = Guarded::new(Fair {
     lowered: Bits::new(),
     any: Cell::new(false),
     in_use: Cell::new(false),
@@ -42,14 +42,14 @@ static F: Guarded<Fair> = Guarded::new(Fair {
 /// Whether callers have to report to [`enabled`] and [`disabled`].
 #[inline]
 pub fn in_use() -> bool {
-    F.in_use.get()
+    FAIR.in_use.get()
 }
 
 /// Records that thread `number` becomes enabled.
 #[cold]
 pub fn enabled(number: usize) {
-    if !S.enabled.has(number) {
-        thread(number).enabled_since.set(S.step.get());
+    if !SCHED.enabled.has(number) {
+        thread(number).enabled_since.set(SCHED.step.get());
     }
 }
 
@@ -57,17 +57,17 @@ pub fn enabled(number: usize) {
 #[cold]
 pub fn disabled(number: usize) {
     let t = thread(number);
-    t.disabled_at.set(S.step.get());
-    t.disabled_by.set(S.current.get());
+    t.disabled_at.set(SCHED.step.get());
+    t.disabled_by.set(SCHED.current.get());
     // A thread that waits for a lock does not give way: such a wait is usually short.
     if !matches!(t.op(), Op::Lock | Op::Relock | Op::ReadLock | Op::WriteLock | Op::StreamLock) {
-        t.gave_way_at.set(S.step.get());
+        t.gave_way_at.set(SCHED.step.get());
     }
 }
 
 /// Records time stamps from now on, even if no thread has yielded.
 pub fn watch() {
-    F.in_use.set(true);
+    FAIR.in_use.set(true);
 }
 
 /// A thread that is not a good Samaritan, at the end of a long fair schedule that began at step `since`. In
@@ -77,7 +77,7 @@ pub fn watch() {
 pub fn bad_samaritan(since: u32) -> Option<usize> {
     // If the scheduler switched to a thread in the last quarter of that schedule, other threads have run
     // until then.
-    let late = S.step.get() - (S.step.get() - since) / 4;
+    let late = SCHED.step.get() - (SCHED.step.get() - since) / 4;
     let gave_way = |t: &Thread| t.gave_way_at.get() >= since;
     let bad = |t: &Thread| !t.ended.get() && !t.timer.get() && t.scheduled_at.get() >= late && !gave_way(t);
     threads().find(|(_, t)| bad(t)).map(|(number, _)| number)
@@ -85,34 +85,34 @@ pub fn bad_samaritan(since: u32) -> Option<usize> {
 
 /// Thread `number` yields, or its wait has timed out.
 pub fn yielded(number: usize) {
-    thread(number).gave_way_at.set(S.step.get());
+    thread(number).gave_way_at.set(SCHED.step.get());
     spun(number);
 }
 
 /// Whether any thread has to give way to another.
 pub fn any_lowered() -> bool {
-    F.any.get()
+    FAIR.any.get()
 }
 
 /// Lowers thread `number` as a yield does. The runtime also calls this for a thread that spins without a
 /// yield.
 pub fn spun(number: usize) {
-    F.in_use.set(true);
-    S.known.forget();
+    FAIR.in_use.set(true);
+    SCHED.known.forget();
     let t = thread(number);
-    let last = t.yielded_at.replace(S.step.get());
+    let last = t.yielded_at.replace(SCHED.step.get());
     if last == 0 {
         // The first yield orders nothing: in the paper, S(t) contains all threads at first.
         return;
     }
     for (other, u) in threads() {
-        let stayed = S.enabled.has(other) && u.enabled_since.get() <= last;
+        let stayed = SCHED.enabled.has(other) && u.enabled_since.get() <= last;
         let disabled = u.disabled_by.get() as usize == number && u.disabled_at.get() > last;
         if other != number && !u.ended.get() && u.scheduled_at.get() <= last && (stayed || disabled) {
-            let word = &F.above[number][other / 64];
+            let word = &FAIR.above[number][other / 64];
             word.set(word.get() | 1 << (other % 64));
-            F.lowered.add(number);
-            F.any.set(true);
+            FAIR.lowered.add(number);
+            FAIR.any.set(true);
         }
     }
 }
@@ -120,7 +120,7 @@ pub fn spun(number: usize) {
 /// Thread `number` is scheduled: no thread has to give way to it any longer.
 #[inline]
 pub fn scheduled(number: usize) {
-    if F.any.get() {
+    if FAIR.any.get() {
         drop_edges_to(number);
     }
 }
@@ -129,11 +129,11 @@ pub fn scheduled(number: usize) {
 fn drop_edges_to(number: usize) {
     let mut any = false;
     for t in lowered() {
-        let word = &F.above[t][number / 64];
+        let word = &FAIR.above[t][number / 64];
         word.set(word.get() & !(1 << (number % 64)));
-        if F.above[t][..words()].iter().all(|w| w.get() == 0) {
-            F.lowered.remove(t);
-            if S.barred.has(t) {
+        if FAIR.above[t][..words()].iter().all(|w| w.get() == 0) {
+            FAIR.lowered.remove(t);
+            if SCHED.barred.has(t) {
                 dependence::enables(t);
             }
             unbar(t);
@@ -141,17 +141,17 @@ fn drop_edges_to(number: usize) {
             any = true;
         }
     }
-    F.any.set(any);
+    FAIR.any.set(any);
 }
 
 fn lowered() -> impl Iterator<Item = usize> {
-    (0..S.count.get()).filter(|&t| F.lowered.has(t))
+    (0..SCHED.count.get()).filter(|&t| FAIR.lowered.has(t))
 }
 
 /// Bars the threads that have to give way to an enabled thread.
 #[inline]
 pub fn bar() {
-    if F.any.get() {
+    if FAIR.any.get() {
         bar_lowered();
     }
 }
@@ -160,8 +160,8 @@ pub fn bar() {
 fn bar_lowered() {
     for t in lowered() {
         // No thread gives way to a thread that a script holds.
-        if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) & !held(w) != 0) {
-            S.barred.add(t);
+        if (0..words()).any(|w| FAIR.above[t][w].get() & SCHED.enabled.word(w) & !held(w) != 0) {
+            SCHED.barred.add(t);
             if dependence::logs() {
                 wire_log::note(Note::GaveWay);
             }
@@ -174,6 +174,6 @@ fn bar_lowered() {
 /// A thread no longer has to give way. If a script holds it, it remains barred.
 fn unbar(t: usize) {
     if held(t / 64) >> (t % 64) & 1 == 0 {
-        S.barred.remove(t);
+        SCHED.barred.remove(t);
     }
 }

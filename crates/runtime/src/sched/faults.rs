@@ -3,7 +3,7 @@
 //! With an exhausted budget there is no decision.
 
 use super::object_key::{key, space};
-use super::{S, decision, dependence, me, script_state, thread};
+use super::{SCHED, decision, dependence, me, script_state, thread};
 use crate::platform::allocation::set_may_fail;
 use crate::platform::baton::Guarded;
 use core::cell::Cell;
@@ -19,7 +19,7 @@ struct Budget {
     kinds: Cell<u32>,
 }
 
-static B: Guarded<Budget> = Guarded::new(Budget {
+static BUDGET: Guarded<Budget> = Guarded::new(Budget {
     spurious: Cell::new(0),
     faults: Cell::new(0),
     shared: Cell::new(false),
@@ -28,7 +28,7 @@ static B: Guarded<Budget> = Guarded::new(Budget {
 
 /// For dependence, a budget is an object: a decision reads it, and writes it if it uses up one.
 fn touch(budget: usize, used: bool) {
-    if B.shared.get() && dependence::wanted() {
+    if BUDGET.shared.get() && dependence::wanted() {
         let key = key(space::BUDGET, budget);
         if used { dependence::write(key) } else { dependence::read(key) }
     }
@@ -39,25 +39,25 @@ const SPURIOUS: usize = 1;
 
 /// An execution begins, with these budgets.
 pub fn begin(spurious: u32, faults: u32, kinds: u32) {
-    B.spurious.set(spurious);
-    B.faults.set(faults);
-    B.kinds.set(kinds);
-    B.shared.set(spurious + faults > 0);
+    BUDGET.spurious.set(spurious);
+    BUDGET.faults.set(faults);
+    BUDGET.kinds.set(kinds);
+    BUDGET.shared.set(spurious + faults > 0);
     arm();
 }
 
 /// Tells the allocator whether each allocation has to ask for a fault.
 pub fn arm() {
     // If touches are recorded, an allocation also has to report that it found the budget exhausted.
-    let may = (B.faults.get() > 0 || B.shared.get() && dependence::wanted())
-        && B.kinds.get() & Fault::Malloc.bit() != 0;
+    let may = (BUDGET.faults.get() > 0 || BUDGET.shared.get() && dependence::wanted())
+        && BUDGET.kinds.get() & Fault::Malloc.bit() != 0;
     set_may_fail(may || script_state::promises_any(DecisionKind::Fault));
 }
 
 /// Whether faults can still happen.
 #[inline]
 pub fn faults_are_left() -> bool {
-    B.faults.get() > 0 || script_state::promises_any(DecisionKind::Fault)
+    BUDGET.faults.get() > 0 || script_state::promises_any(DecisionKind::Fault)
 }
 
 /// Whether the running thread's call fails although it could succeed: a decision while the budget lasts. The
@@ -65,17 +65,17 @@ pub fn faults_are_left() -> bool {
 /// that a script has promised needs no budget.
 #[inline]
 pub fn fault(which: Fault) -> bool {
-    (B.faults.get() > 0 || B.shared.get() || script_state::promises_any(DecisionKind::Fault))
+    (BUDGET.faults.get() > 0 || BUDGET.shared.get() || script_state::promises_any(DecisionKind::Fault))
         && decide_fault(which)
 }
 
 #[cold]
 fn decide_fault(which: Fault) -> bool {
     let promised = script_state::promises_any(DecisionKind::Fault);
-    if B.kinds.get() & which.bit() == 0 && !promised || !S.active.get() || !S.running.get() {
+    if BUDGET.kinds.get() & which.bit() == 0 && !promised || !SCHED.active.get() || !SCHED.running.get() {
         return false;
     }
-    if B.faults.get() == 0 && !promised {
+    if BUDGET.faults.get() == 0 && !promised {
         touch(FAULTS, false);
         return false;
     }
@@ -84,7 +84,7 @@ fn decide_fault(which: Fault) -> bool {
     let failed = decision::choose_value(DecisionKind::Fault, 2, find, |_| code) != 0;
     touch(FAULTS, failed);
     if failed {
-        B.faults.set(B.faults.get().saturating_sub(1));
+        BUDGET.faults.set(BUDGET.faults.get().saturating_sub(1));
         arm();
     }
     failed
@@ -94,13 +94,13 @@ fn decide_fault(which: Fault) -> bool {
 /// decision while the budget lasts.
 #[inline]
 pub fn spurious(op: Op, queue: usize, pc: usize) -> bool {
-    (B.spurious.get() > 0 || B.shared.get() || script_state::promises_any(DecisionKind::Spurious))
+    (BUDGET.spurious.get() > 0 || BUDGET.shared.get() || script_state::promises_any(DecisionKind::Spurious))
         && decide_spurious(op, queue, pc)
 }
 
 #[cold]
 fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
-    if B.spurious.get() == 0 && !script_state::promises_any(DecisionKind::Spurious) {
+    if BUDGET.spurious.get() == 0 && !script_state::promises_any(DecisionKind::Spurious) {
         touch(SPURIOUS, false);
         return false;
     }
@@ -109,7 +109,7 @@ fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
     let wakes = decision::choose_value(DecisionKind::Spurious, 2, find, |_| 1) != 0;
     touch(SPURIOUS, wakes);
     if wakes {
-        B.spurious.set(B.spurious.get().saturating_sub(1));
+        BUDGET.spurious.set(BUDGET.spurious.get().saturating_sub(1));
     }
     wakes
 }

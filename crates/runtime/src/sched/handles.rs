@@ -13,7 +13,7 @@ const HANDLES: usize = 2 * MAX_THREADS;
 #[repr(C, align(4096))]
 struct Handles([Cell<u16>; HANDLES]);
 
-static H: Guarded<Handles> = Guarded::new(Handles([const { Cell::new(0) }; HANDLES]));
+static NUMBERS: Guarded<Handles> = Guarded::new(Handles([const { Cell::new(0) }; HANDLES]));
 
 /// The thread with this `pthread_t`, for a caller that refers to this particular thread.
 pub fn thread_of_handle(handle: usize) -> Option<usize> {
@@ -33,7 +33,7 @@ fn place_of_handle(fs: usize) -> &'static Cell<u16> {
     // entries are close together, so few pages are written.
     let mut at = (fs >> 6) ^ (fs >> 20);
     loop {
-        let place = &H.0[at % HANDLES];
+        let place = &NUMBERS.0[at % HANDLES];
         if place.get() == 0 || thread(place.get() as usize - 1).fs.get() == fs {
             return place;
         }

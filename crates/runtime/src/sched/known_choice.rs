@@ -7,7 +7,7 @@
 //! else that could influence a choice. Code that changes such a condition later withdraws the announcement
 //! with [`KnownChoice::forget`].
 
-use super::{S, candidates, decision, dependence, fair, plan};
+use super::{SCHED, candidates, decision, dependence, fair, plan};
 use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::hash;
@@ -46,12 +46,12 @@ impl KnownChoice {
     /// `over` can run. The policy calls this at a decision that the plan does not fix.
     #[inline]
     pub fn say(&self, thread: usize, over: u64, until: u32) {
-        let alone = S.look_again.get() == 0
+        let alone = SCHED.step_work.get() == 0
             && !(dependence::wanted()
                 || fair::any_lowered()
                 || plan::logs_decisions()
                 || decision::awaits_choice());
-        self.until.set(if alone { until.min(S.plain_until.get()) } else { 0 });
+        self.until.set(if alone { until.min(SCHED.plain_until.get()) } else { 0 });
         self.thread.set(thread as u16);
         self.over.set(over);
     }
@@ -60,15 +60,15 @@ impl KnownChoice {
     /// step.
     #[inline(always)]
     pub(super) fn goes_on(&self, number: usize, op: u8) -> bool {
-        let (step, set) = (S.step.get() + 1, candidates(0));
+        let (step, set) = (SCHED.step.get() + 1, candidates(0));
         let known =
             step < self.until.get() && set & !self.over.get() == 0 && self.thread.get() as usize == number;
-        if !known || step >= S.alarm.get() {
+        if !known || step >= SCHED.alarm.get() {
             return false;
         }
-        S.step.set(step);
+        SCHED.step.set(step);
         wire_log::steps(step);
-        S.hash.set(hash::fold(S.hash.get(), number as u16, op, set.count_ones() as u16));
+        SCHED.hash.set(hash::fold(SCHED.hash.get(), number as u16, op, set.count_ones() as u16));
         true
     }
 }

@@ -11,7 +11,8 @@
 //! | [`decision`], [`policy`] | a decision, and the choice where the plan fixes none |
 //! | [`plan`], [`alarm`] | the overrides of the plan, and the step at which something is due next |
 //! | `known_choice` | choices that a policy announces in advance: the fast path |
-//! | [`events`], [`pause`], [`debugger`] | the log of steps; where the execution stops, for the engine or a debugger |
+//! | [`events`], [`operation_log`] | the log of steps; the visible operations of a symbolic trace |
+//! | [`pause`], [`debugger`] | where the execution stops, for the engine or a debugger |
 //! | [`dependence`], [`sleep_sets`], [`symmetry`] | reductions: what each step touches, which threads need not run, which are interchangeable |
 //! | [`fair`], [`spin`], [`recurrence`] | fairness, spin loops, livelocks |
 //! | [`faults`], [`scope`], [`atomic_section`] | calls that fail, code without preemption, sections that are one step |
@@ -37,6 +38,7 @@ pub mod handles;
 pub mod hooks;
 mod known_choice;
 pub mod object_key;
+pub mod operation_log;
 pub mod pause;
 pub mod plan;
 pub mod policy;
@@ -52,9 +54,9 @@ pub mod thread_set;
 mod wait;
 
 pub use self::core::{
-    Gives, NONE, S, Sched, add, add_errand, awaited, candidates, cannot, enable, end, freed, has_errands,
-    has_others, hold, init, is_candidate, is_needed, me, needs, next_step, point, remove_errand, reschedule,
-    taken, thread, threads, watch_steps, without_owner, words, yield_point,
+    NONE, Reason, SCHED, Sched, add, add_errand, awaited, candidates, cannot, enable, end, freed,
+    has_errands, has_others, hold, init, is_candidate, is_needed, me, needs, next_step, point, remove_errand,
+    reschedule, taken, thread, threads, watch_steps, without_owner, words, yield_point,
 };
 pub use arrived_signals::Delivered;
 pub use deadline::{become_timer, is_near, next_deadline, set_timer, time_passed, timer_fires, timer_waits};

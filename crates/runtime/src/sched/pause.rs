@@ -1,7 +1,7 @@
 //! Pauses: where an execution stops for the engine or a debugger, at its end or at a misuse.
 
 use super::plan::diverge;
-use super::{NONE, S, debugger, dependence, hooks, me, needs, thread, threads};
+use super::{NONE, SCHED, debugger, dependence, hooks, me, needs, operation_log, thread, threads};
 use crate::platform::glibc::kernel_id;
 use crate::platform::{registers, sys};
 use crate::wire_log;
@@ -47,7 +47,7 @@ pub fn at_event(object: usize) {
 /// The program does not ask for the recorded input. The execution diverges, and it cannot continue without
 /// the outside.
 pub fn other_input() -> ! {
-    diverge(diverged::INPUT, S.step.get(), 0);
+    diverge(diverged::INPUT, SCHED.step.get(), 0);
     ending(end::EXIT, 0, thread(me()).pc.get());
     sys::exit_group(0)
 }
@@ -55,6 +55,7 @@ pub fn other_input() -> ! {
 /// The execution is about to end in an orderly way: records how.
 pub fn ending(how: u32, code: i32, pc: usize) {
     dependence::ending();
+    operation_log::ending();
     let report = &slot().report;
     // A failure during the program's exit replaces the exit in the report; so does another thread that ends
     // the program then. Nothing replaces a failure.
@@ -79,7 +80,7 @@ pub fn finish(how: u32, code: i32, pc: usize) -> ! {
 /// No thread can take a step.
 #[cold]
 pub fn deadlock() -> ! {
-    if !S.running.get() {
+    if !SCHED.running.get() {
         // Before the zygote is parked there is no execution to report on, so the process ends with a message.
         sys::write(2, b"heisen: deadlock before the first execution\n");
         sys::kill(sys::getpid(), sys::SIGKILL);
@@ -90,7 +91,7 @@ pub fn deadlock() -> ! {
 /// The program used a synchronisation object in an undefined way. Only the first misuse is reported.
 pub fn misused(what: u32, object: usize, pc: usize) {
     let report = &slot().report;
-    if report.misuse.load(Relaxed) != misuse::NONE || !S.running.get() {
+    if report.misuse.load(Relaxed) != misuse::NONE || !SCHED.running.get() {
         return;
     }
     report.misuse.store(what, Relaxed);
@@ -132,7 +133,7 @@ pub fn pause_with(reason: u32) {
     stop.thread.store(me() as u32, Relaxed);
     stop.op.store(t.op() as u32, Relaxed);
     stop.object.store(t.object.get() as u64, Relaxed);
-    stop.step.store(S.step.get(), Relaxed);
+    stop.step.store(SCHED.step.get(), Relaxed);
     publish_threads();
     stop.state.store(stop::STOPPED, SeqCst);
     ring();
@@ -149,9 +150,9 @@ pub fn publish_threads() {
             state::ENDED
         } else if !t.begun.get() {
             state::NEW
-        } else if S.late.has(number) && !S.signalled.has(number) {
+        } else if SCHED.late.has(number) && !SCHED.signalled.has(number) {
             state::TIMED
-        } else if S.enabled.has(number) {
+        } else if SCHED.enabled.has(number) {
             state::READY
         } else {
             state::BLOCKED
@@ -169,7 +170,7 @@ pub fn publish_threads() {
         let own = t.stack_size.get() != 0 && !t.stack_foreign.get();
         put(&out.stack, if own { t.stack.get() } else { 0 });
         put(&out.stack_end, if own { t.stack.get() + t.guard_size.get() + t.stack_size.get() } else { 0 });
-        out.kernel_id.store(kernel_id(t.fs.get(), S.kernel.get()) as u32, Relaxed);
+        out.kernel_id.store(kernel_id(t.fs.get(), SCHED.kernel.get()) as u32, Relaxed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::alarm::set_alarm;
 use super::pause::put;
-use super::{S, me, policy, sleep_sets, thread};
+use super::{SCHED, me, policy, sleep_sets, thread};
 use crate::platform::baton::Guarded;
 use crate::wire_log;
 use crate::wire_log::{lists, slot, wire};
@@ -50,16 +50,17 @@ pub fn take_choices() {
     policy::begin(plan, &lists().expected[..expected], &lists().holds[..holds]);
 }
 
-/// The step of the next override that must be followed. A preference (`named::WISH`) need not be followed; at
+/// The step of the next override that must be followed. A preference (`named::PREFERENCE`) need not be followed; at
 /// a given step, preferences that a later override has replaced are given up first.
 pub(super) fn due(step: Option<u32>) -> Option<u32> {
     let overrides = &wire().overrides[AT.next.get() as usize..AT.overrides.get() as usize];
-    let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
+    let is_preference = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::PREFERENCE;
     if let Some(step) = step {
-        let over = |pair: &&[heisen_wire::Override]| is_wish(&pair[0]) && pair[1].step.load(Relaxed) < step;
+        let over =
+            |pair: &&[heisen_wire::Override]| is_preference(&pair[0]) && pair[1].step.load(Relaxed) < step;
         follow(overrides.windows(2).take_while(over).count());
     }
-    overrides.iter().find(|o| !is_wish(o)).map(|o| o.step.load(Relaxed))
+    overrides.iter().find(|o| !is_preference(o)).map(|o| o.step.load(Relaxed))
 }
 
 /// Counts overrides that have been followed or given up.
@@ -73,14 +74,16 @@ fn follow(count: usize) {
 
 /// The choice that the plan prefers at the thread decision of this step. `None` if the plan has no preference
 /// here, `Some(None)` if the preferred thread is not among the choices.
-fn wished(step: u32, kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<Option<usize>> {
+fn preferred(step: u32, kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<Option<usize>> {
     let overrides = &wire().overrides[AT.next.get() as usize..AT.overrides.get() as usize];
     let at = |o: &heisen_wire::Override| o.step.load(Relaxed);
-    let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
+    let is_preference = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::PREFERENCE;
     // Of the preferences that are due, only the last one counts.
-    let over = overrides.windows(2).take_while(|pair| is_wish(&pair[0]) && at(&pair[1]) <= step).count();
+    let over =
+        overrides.windows(2).take_while(|pair| is_preference(&pair[0]) && at(&pair[1]) <= step).count();
     follow(over);
-    let wish = overrides.get(over).filter(|o| is_wish(o) && at(o) <= step && kind == DecisionKind::Thread)?;
+    let wish =
+        overrides.get(over).filter(|o| is_preference(o) && at(o) <= step && kind == DecisionKind::Thread)?;
     let index = find(wish.choice.load(Relaxed) as usize);
     follow(1);
     set_alarm();
@@ -99,7 +102,7 @@ pub fn planned(
     if AT.next.get() == AT.overrides.get() {
         return None;
     }
-    if let Some(index) = wished(step, kind, &find) {
+    if let Some(index) = preferred(step, kind, &find) {
         return Some(index.unwrap_or(0));
     }
     // Before the last override, the plan means the default at every decision that it does not name, whatever
@@ -114,7 +117,7 @@ fn planned_override(
     find: impl Fn(usize) -> Option<usize>,
 ) -> Option<usize> {
     let planned = &wire().overrides[AT.next.get() as usize];
-    if planned.step.load(Relaxed) != step || planned.by_name.load(Relaxed) == named::WISH {
+    if planned.step.load(Relaxed) != step || planned.by_name.load(Relaxed) == named::PREFERENCE {
         return None;
     }
     let t = thread(me());
@@ -133,7 +136,7 @@ fn planned_override(
         diverged::OTHER_OP
     } else if expect_options != 0 && expect_options as usize != options {
         diverged::OPTIONS
-    } else if last && expect_hash != 0 && expect_hash != S.hash.get() {
+    } else if last && expect_hash != 0 && expect_hash != SCHED.hash.get() {
         diverged::HASH
     } else if index.is_none_or(|index| index >= options) {
         diverged::NOT_ENABLED

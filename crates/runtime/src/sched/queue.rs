@@ -6,8 +6,8 @@
 
 use super::deadline::not_far;
 use super::wait::{Woken, wait_still};
-use super::{Delivered, dependence, faults, hooks};
-use super::{S, disable, enable, me, set_need, thread, threads};
+use super::{Delivered, dependence, faults, hooks, operation_log};
+use super::{SCHED, disable, enable, me, set_need, thread, threads};
 use heisen_trace::Op;
 
 /// In place of a queue: the thread waits in the queues that [`Thread::several`](super::Thread::several)
@@ -42,7 +42,7 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
     let t = thread(me());
     let outer = (t.queue.get(), t.parked.replace(0));
     enter_queue(queue, mask);
-    let may_leave = S.timed.has(me()) || deadline != u64::MAX;
+    let may_leave = SCHED.timed.has(me()) || deadline != u64::MAX;
     let woken = loop {
         let woken = wait_still(op, queue, pc, deadline);
         if woken != Woken::Interrupted {
@@ -79,7 +79,7 @@ fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadl
     let t = thread(me());
     let outer = t.queue.get();
     enter_queue(queue, mask);
-    let may_leave = S.timed.has(me()) || deadline != u64::MAX;
+    let may_leave = SCHED.timed.has(me()) || deadline != u64::MAX;
     let woken = wait_still(op, queue, pc, deadline);
     let taken_off = t.queue.get() != queue;
     t.queue.set(outer);
@@ -122,7 +122,7 @@ pub fn sleep_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, 
 fn may_end_spuriously(op: Op, queue: usize, pc: usize, deadline: u64) -> (bool, u64) {
     let spurious = faults::spurious(op, queue, pc);
     if spurious {
-        S.timed.add(me());
+        SCHED.timed.add(me());
     }
     (spurious, if spurious { u64::MAX } else { deadline })
 }
@@ -136,8 +136,8 @@ fn enter_queue(queue: usize, mask: u32) {
 
 /// A new ticket, for the order of arrival in a queue.
 pub fn ticket() -> u64 {
-    let next = S.tickets.get() + 1;
-    S.tickets.set(next);
+    let next = SCHED.tickets.get() + 1;
+    SCHED.tickets.set(next);
     next
 }
 
@@ -162,7 +162,9 @@ pub fn take_off_met(number: usize, op: Op) {
 /// it was removed.
 fn leaves_queue(number: usize) -> bool {
     let t = thread(number);
-    t.queue.replace(0) != t.parked.get()
+    let leaves = t.queue.replace(0) != t.parked.get();
+    operation_log::wakes(number);
+    leaves
 }
 
 fn goes_on(number: usize, op: Op, then_needs: usize, free: bool) {
@@ -170,9 +172,9 @@ fn goes_on(number: usize, op: Op, then_needs: usize, free: bool) {
     t.op.set(op as u8);
     t.deadline.set(u64::MAX);
     not_far(number);
-    let signalled = S.signalled.has(number);
+    let signalled = SCHED.signalled.has(number);
     if !signalled {
-        S.timed.remove(number);
+        SCHED.timed.remove(number);
     }
     if then_needs != 0 {
         t.object.set(then_needs);
@@ -183,8 +185,8 @@ fn goes_on(number: usize, op: Op, then_needs: usize, free: bool) {
     } else if signalled {
         disable(number);
     } else {
-        S.late.remove(number);
-        S.enabled.remove(number);
+        SCHED.late.remove(number);
+        SCHED.enabled.remove(number);
     }
 }
 

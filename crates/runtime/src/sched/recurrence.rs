@@ -19,7 +19,7 @@
 //! - Nothing came from outside: no clock was read, no random number drawn, no descriptor, signal or process
 //!   was involved. None of these is in the program's memory, so the next round might differ.
 
-use super::{S, clock, has_errands, me, needs, pause, script_state, thread, threads};
+use super::{SCHED, clock, has_errands, me, needs, pause, script_state, thread, threads};
 use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::wire_log;
@@ -52,7 +52,7 @@ struct Recurrence {
     consulted: Cell<u32>,
 }
 
-static R: Guarded<Recurrence> = Guarded::new(Recurrence {
+static RECURRENCE: Guarded<Recurrence> = Guarded::new(Recurrence {
     anchors: [const {
         Anchor { step: Cell::new(0), positions: Cell::new(0), consulted: Cell::new(0), tries: Cell::new(0) }
     }; ANCHORS],
@@ -68,13 +68,13 @@ pub fn wanted() -> bool {
 /// The first step at which threads take turns. From the beginning of the fair tail up to here they run at
 /// random.
 pub fn turns() -> u32 {
-    S.tail.get() + (S.limit.get() - S.tail.get()) / 2
+    SCHED.tail.get() + (SCHED.limit.get() - SCHED.tail.get()) / 2
 }
 
 /// The program gets a value that is not in its memory: the time, a random number.
 #[inline]
 pub fn consulted() {
-    R.consulted.set(R.consulted.get().wrapping_add(1));
+    RECURRENCE.consulted.set(RECURRENCE.consulted.get().wrapping_add(1));
 }
 
 /// The running thread does an operation. Some operations involve things that are not in the program's memory.
@@ -100,26 +100,26 @@ pub fn does(op: Op) {
 /// A step of a close-up: has the engine store the state, or compare it with a stored one.
 #[cold]
 pub fn stepped(step: u32) {
-    if step < S.tail.get() || !wanted() || script_state::is_on() {
+    if step < SCHED.tail.get() || !wanted() || script_state::is_on() {
         return;
     }
-    let length = turns() - S.tail.get();
-    let kept = R.kept.get();
-    if kept < ANCHORS && step >= S.tail.get() + length / 8 * (kept as u32 + 1) {
-        let anchor = &R.anchors[kept];
+    let length = turns() - SCHED.tail.get();
+    let kept = RECURRENCE.kept.get();
+    if kept < ANCHORS && step >= SCHED.tail.get() + length / 8 * (kept as u32 + 1) {
+        let anchor = &RECURRENCE.anchors[kept];
         anchor.step.set(step);
         anchor.positions.set(positions());
-        anchor.consulted.set(R.consulted.get());
-        R.kept.set(kept + 1);
+        anchor.consulted.set(RECURRENCE.consulted.get());
+        RECURRENCE.kept.set(kept + 1);
         if is_closed() {
             show(kept, step);
         }
         return;
     }
-    for (number, anchor) in R.anchors[..kept].iter().enumerate() {
+    for (number, anchor) in RECURRENCE.anchors[..kept].iter().enumerate() {
         let since = anchor.step.get();
         let may_be = anchor.tries.get() < TRIES
-            && anchor.consulted.get() == R.consulted.get()
+            && anchor.consulted.get() == RECURRENCE.consulted.get()
             && step - since >= (length / 4).max(FEWEST)
             && anchor.positions.get() == positions()
             && all_have_run_since(since);
@@ -154,9 +154,9 @@ fn positions() -> u64 {
         if t.ended.get() {
             continue;
         }
-        let can = u64::from(S.enabled.has(number))
-            | u64::from(S.late.has(number)) << 1
-            | u64::from(S.signalled.has(number)) << 2
+        let can = u64::from(SCHED.enabled.has(number))
+            | u64::from(SCHED.late.has(number)) << 1
+            | u64::from(SCHED.signalled.has(number)) << 2
             | u64::from(t.begun.get()) << 3;
         let words = [number, t.op() as usize, t.object.get(), t.pc.get(), needs(number), t.queue.get()];
         all = words.iter().fold(hash::mix(all, can), |hash, &word| hash::mix(hash, word as u64));
@@ -167,7 +167,7 @@ fn positions() -> u64 {
 /// Whether every thread that could have run since that step has run.
 fn all_have_run_since(step: u32) -> bool {
     threads().all(|(number, t)| {
-        let could = S.enabled.has(number) || t.enabled_since.get() > step || t.deadline.get() != u64::MAX;
+        let could = SCHED.enabled.has(number) || t.enabled_since.get() > step || t.deadline.get() != u64::MAX;
         t.ended.get() || !could || number == me() || thread(number).scheduled_at.get() > step
     })
 }

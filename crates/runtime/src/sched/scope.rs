@@ -8,7 +8,7 @@
 //! schedule found with ranges can be followed without them. A thread that blocks or yields is switched away
 //! from as usual, and the fair tail ignores the scope.
 
-use super::{S, Thread, thread, threads};
+use super::{SCHED, Thread, thread, threads};
 use crate::platform::baton::Guarded;
 use crate::wire_log;
 use core::arch::asm;
@@ -27,25 +27,25 @@ struct Scope {
     main_frame: Cell<usize>,
 }
 
-static C: Guarded<Scope> = Guarded::new(Scope { main_frame: Cell::new(0) });
+static SCOPE: Guarded<Scope> = Guarded::new(Scope { main_frame: Cell::new(0) });
 
 /// `main` is about to be called.
 #[inline(always)]
 pub fn main_begins() {
-    C.main_frame.set(frame_pointer());
+    SCOPE.main_frame.set(frame_pointer());
 }
 
 /// An execution begins.
 pub fn begin() {
     let scoped = ranges().0 != scope::NONE || threads().any(|(_, t)| t.no_preempt.get() > 0);
-    S.plain_until.set(if scoped { 0 } else { S.tail.get() });
+    SCHED.plain_until.set(if scoped { 0 } else { SCHED.tail.get() });
 }
 
 /// The running thread enters a region without preemption.
 pub fn enter(t: &Thread) {
     t.no_preempt.set(t.no_preempt.get().saturating_add(1));
-    S.plain_until.set(0);
-    S.known.forget();
+    SCHED.plain_until.set(0);
+    SCHED.known.forget();
 }
 
 /// The running thread leaves a region. False if it is not in one.
@@ -98,7 +98,7 @@ fn kind_of(t: &Thread, default: u32, ranges: &[ScopeRange]) -> u32 {
     }
     let (bottom, top) = match t.stack_bounds() {
         Some((base, size, _)) => (base, base + size),
-        None => (C.main_frame.get().saturating_sub(MAIN_STACK), C.main_frame.get() + 16),
+        None => (SCOPE.main_frame.get().saturating_sub(MAIN_STACK), SCOPE.main_frame.get() + 16),
     };
     let mut frame = frame_pointer();
     let mut outside = false;

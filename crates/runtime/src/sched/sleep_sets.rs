@@ -7,7 +7,7 @@
 
 use crate::platform::baton::Guarded;
 use crate::sched::thread_set::Bits;
-use crate::sched::{S, me};
+use crate::sched::{SCHED, me};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::{MAX_THREADS, Override, Plan, sleeper};
@@ -22,7 +22,7 @@ struct Sleep {
     list: Cell<&'static [Override]>,
 }
 
-static Z: Guarded<Sleep> = Guarded::new(Sleep {
+static SLEEP: Guarded<Sleep> = Guarded::new(Sleep {
     asleep: Bits::new(),
     count: Cell::new(0),
     from: Cell::new(0),
@@ -32,22 +32,22 @@ static Z: Guarded<Sleep> = Guarded::new(Sleep {
 /// An execution begins. The first entries of `list` describe the sleeping threads.
 pub fn begin(list: &'static [Override], plan: &Plan) {
     wake_all();
-    Z.from.set(plan.sleep_from.load(Relaxed));
-    Z.list.set(&list[..list.len().min(plan.sleepers.load(Relaxed) as usize)]);
-    for thread in sleepers(Z.list.get()) {
-        if !Z.asleep.has(thread) {
-            Z.asleep.add(thread);
-            Z.count.set(Z.count.get() + 1);
+    SLEEP.from.set(plan.sleep_from.load(Relaxed));
+    SLEEP.list.set(&list[..list.len().min(plan.sleepers.load(Relaxed) as usize)]);
+    for thread in sleepers(SLEEP.list.get()) {
+        if !SLEEP.asleep.has(thread) {
+            SLEEP.asleep.add(thread);
+            SLEEP.count.set(SLEEP.count.get() + 1);
         }
     }
 }
 
 /// Wakes all threads.
 pub fn wake_all() {
-    for thread in sleepers(Z.list.replace(&[])) {
-        Z.asleep.remove(thread);
+    for thread in sleepers(SLEEP.list.replace(&[])) {
+        SLEEP.asleep.remove(thread);
     }
-    Z.count.set(0);
+    SLEEP.count.set(0);
 }
 
 fn sleepers(list: &[Override]) -> impl Iterator<Item = usize> {
@@ -57,27 +57,27 @@ fn sleepers(list: &[Override]) -> impl Iterator<Item = usize> {
 /// Whether any thread sleeps.
 #[inline]
 pub fn any() -> bool {
-    Z.count.get() != 0
+    SLEEP.count.get() != 0
 }
 
 /// Whether a thread sleeps.
 pub fn asleep(thread: usize) -> bool {
-    Z.asleep.has(thread)
+    SLEEP.asleep.has(thread)
 }
 
 fn wake(thread: usize) {
-    if Z.asleep.has(thread) {
-        Z.asleep.remove(thread);
-        Z.count.set(Z.count.get() - 1);
+    if SLEEP.asleep.has(thread) {
+        SLEEP.asleep.remove(thread);
+        SLEEP.count.set(SLEEP.count.get() - 1);
     }
 }
 
 /// The running thread touches an object.
 pub fn touched(object: u64, write: bool) {
-    if !any() || S.step.get() < Z.from.get() {
+    if !any() || SCHED.step.get() < SLEEP.from.get() {
         return;
     }
-    for (one, thread) in Z.list.get().iter().zip(sleepers(Z.list.get())) {
+    for (one, thread) in SLEEP.list.get().iter().zip(sleepers(SLEEP.list.get())) {
         let name = u64::from(one.step.load(Relaxed)) | u64::from(one.choice.load(Relaxed)) << 32;
         let wakes = match one.kind.load(Relaxed) {
             sleeper::READS => write && name == object,
@@ -92,17 +92,17 @@ pub fn touched(object: u64, write: bool) {
 
 /// The running thread enables another thread, which wakes up.
 pub fn enabled(thread: usize) {
-    if any() && S.step.get() >= Z.from.get() {
+    if any() && SCHED.step.get() >= SLEEP.from.get() {
         wake(thread);
     }
 }
 
 /// The running thread has ended its step. The scheduler's step number is one higher already.
 pub fn stepped() {
-    if !any() || S.step.get() <= Z.from.get() {
+    if !any() || SCHED.step.get() <= SLEEP.from.get() {
         return;
     }
-    for (one, thread) in Z.list.get().iter().zip(sleepers(Z.list.get())) {
+    for (one, thread) in SLEEP.list.get().iter().zip(sleepers(SLEEP.list.get())) {
         if one.kind.load(Relaxed) == sleeper::EVERYTHING && thread != me() {
             wake(thread);
         }

@@ -14,7 +14,7 @@
 
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
-use crate::sched::{self, Gives, S, me, thread};
+use crate::sched::{self, Reason, SCHED, me, thread};
 use crate::sched::{clock, dependence, events, fair, pause};
 use crate::wire_log;
 use crate::wire_log::is_from_engine;
@@ -42,7 +42,7 @@ pub fn attempt(op: Op, object: usize, pc: usize) {
         return spins(op, object, pc);
     }
     t.about_to(op, object, pc);
-    sched::reschedule(Gives::Able);
+    sched::reschedule(Reason::Preemptible);
     dependence::tries();
     events::event(op, object, pc);
 }
@@ -56,13 +56,13 @@ fn spins(op: Op, object: usize, pc: usize) {
 
 /// The running thread yields, because it repeats the same operation in vain.
 fn gives_way() {
-    if S.live.get() > 1 {
+    if SCHED.live.get() > 1 {
         // With one thread it makes no difference.
         wire_log::note(Note::Spin);
     }
     clock::yielded();
     fair::spun(me());
-    sched::reschedule(Gives::Yields);
+    sched::reschedule(Reason::Yields);
 }
 
 /// The [`attempt`] of the running thread has failed.
@@ -114,7 +114,7 @@ const MANY: u32 = 10_000;
 #[repr(align(4096))]
 struct AllLooks([Looks; MAX_THREADS]);
 
-static L: Guarded<AllLooks> = Guarded::new(AllLooks(
+static ALL_LOOKS: Guarded<AllLooks> = Guarded::new(AllLooks(
     [const {
         Looks {
             seen: [const { Cell::new(0) }; LOOKS],
@@ -137,7 +137,7 @@ fn access(address: usize, pc: usize, value: u64) -> u64 {
 /// has this value now. Some loops wait for a lock in this way: they take it by an addition, find that another
 /// thread holds it, and give it back by a subtraction.
 fn changes_in_vain(address: usize, pc: usize, value: u64) -> bool {
-    let looks = &L.0[me()];
+    let looks = &ALL_LOOKS.0[me()];
     let hash = access(address, pc, value);
     let count = looks.changes.get() as usize;
     if looks.changed[..count].iter().any(|seen| seen.get() == hash) {
@@ -153,7 +153,7 @@ fn changes_in_vain(address: usize, pc: usize, value: u64) -> bool {
 
 /// Whether the running thread, which reads this value from memory, has only repeated earlier reads for long.
 fn looks_in_vain(address: usize, pc: usize, value: u64) -> bool {
-    let looks = &L.0[me()];
+    let looks = &ALL_LOOKS.0[me()];
     looks.all.set(looks.all.get() + 1);
     if looks.all.get() >= MANY {
         looks.all.set(0);
@@ -178,7 +178,7 @@ fn looks_in_vain(address: usize, pc: usize, value: u64) -> bool {
 /// The running thread changes something that other threads can see: forgets its reads.
 #[inline]
 pub fn progress() {
-    let looks = &L.0[me()];
+    let looks = &ALL_LOOKS.0[me()];
     looks.count.set(0);
     looks.again.set(0);
     looks.all.set(0);
@@ -219,7 +219,7 @@ pub fn repeated(address: usize, pc: usize, value: u64) {
 /// Called before a change of memory that is not a scheduling point. It becomes one if the thread waits there,
 /// repeating its changes.
 pub fn unscheduled_change(op: Op, address: usize, pc: usize, value: u64) {
-    if S.running.get() && S.live.get() > 1 && changes_in_vain(address, pc, value) {
+    if SCHED.running.get() && SCHED.live.get() > 1 && changes_in_vain(address, pc, value) {
         thread(me()).about_to(op, address, pc);
         spins(op, address, pc);
     }
@@ -238,7 +238,7 @@ pub fn exchange(op: Op, address: usize, pc: usize, value: u64) {
 /// Called before a read of memory that is not a scheduling point. It becomes one if the thread waits there
 /// for a change.
 pub fn glance(op: Op, address: usize, pc: usize, value: impl Fn() -> u64) {
-    if S.running.get() && S.live.get() > 1 && looks_in_vain(address, pc, value()) {
+    if SCHED.running.get() && SCHED.live.get() > 1 && looks_in_vain(address, pc, value()) {
         thread(me()).about_to(op, address, pc);
         spins(op, address, pc);
     }
@@ -253,7 +253,7 @@ struct Waiting {
     writes: Cell<bool>,
 }
 
-static W: Guarded<Waiting> =
+static WAITING: Guarded<Waiting> =
     Guarded::new(Waiting { times: Cell::new(0), at: Cell::new(0), writes: Cell::new(false) });
 
 /// Installs the handler of the signal by which the engine makes a spinning thread yield. The handler runs on
@@ -272,7 +272,7 @@ extern "C" fn on_spinning(signal: c_int, _info: *const usize, context: *mut usiz
     const RIP: usize = 5 + 16;
     const MASK: usize = 37;
     // From any other sender the signal means nothing: glibc's own handler would do nothing, either.
-    if !S.active.get() || !S.running.get() || !is_from_engine(signal) {
+    if !SCHED.active.get() || !SCHED.running.get() || !is_from_engine(signal) {
         return;
     }
     // SAFETY: the kernel passes a complete `ucontext_t`. A place is a return address, so 1 is added.
@@ -292,27 +292,27 @@ fn waits_for_memory(pc: usize, writes: bool) {
     if !forced {
         wire_log::note(Note::SpinOnMemory);
     }
-    let again = W.at.get() == S.step.get() && S.step.get() != 0;
-    W.times.set(if again { W.times.get() + 1 } else { 0 });
-    W.writes.set(writes || again && W.writes.get());
+    let again = WAITING.at.get() == SCHED.step.get() && SCHED.step.get() != 0;
+    WAITING.times.set(if again { WAITING.times.get() + 1 } else { 0 });
+    WAITING.writes.set(writes || again && WAITING.writes.get());
     let may_come = sched::has_errands() || wire_log::started_others();
-    if W.writes.get() && !may_come && sched::next_deadline() == u64::MAX {
+    if WAITING.writes.get() && !may_come && sched::next_deadline() == u64::MAX {
         // One of the threads may some day write the value that another one waits for, so nothing is claimed.
         // If no other thread does anything for a while, the thread continues alone, and the engine gives up
         // on a program that does not move.
         const PATIENT: usize = 20;
-        let others = (0..S.count.get()).any(|other| other != me() && S.enabled.has(other));
-        if !others || W.times.get() > S.live.get() * PATIENT {
+        let others = (0..SCHED.count.get()).any(|other| other != me() && SCHED.enabled.has(other));
+        if !others || WAITING.times.get() > SCHED.live.get() * PATIENT {
             return goes_on_alone();
         }
-    } else if W.times.get() > S.live.get() {
+    } else if WAITING.times.get() > SCHED.live.get() {
         // Every thread has had a turn, and none has done anything. If something may still come from outside,
         // the threads wait some seconds for it: each turn takes a few milliseconds.
         const SECONDS: usize = 1000;
-        let most = if may_come { SECONDS } else { 2 * S.live.get() + 2 };
+        let most = if may_come { SECONDS } else { 2 * SCHED.live.get() + 2 };
         match sched::next_deadline() {
-            u64::MAX if W.times.get() > most && W.writes.get() => return goes_on_alone(),
-            u64::MAX if W.times.get() > most => pause::finish(end::STEP_LIMIT, -1, pc),
+            u64::MAX if WAITING.times.get() > most && WAITING.writes.get() => return goes_on_alone(),
+            u64::MAX if WAITING.times.get() > most => pause::finish(end::STEP_LIMIT, -1, pc),
             u64::MAX => {}
             deadline => clock::reach(deadline),
         }
@@ -323,7 +323,7 @@ fn waits_for_memory(pc: usize, writes: bool) {
     thread(me()).about_to(Op::Yield, 0, pc);
     clock::yielded();
     fair::spun(me());
-    W.at.set(S.step.get() + 1);
-    sched::reschedule(Gives::Yields);
+    WAITING.at.set(SCHED.step.get() + 1);
+    sched::reschedule(Reason::Yields);
     events::event(Op::Yield, 0, pc);
 }

@@ -15,7 +15,7 @@
 
 use crate::platform::baton::Guarded;
 use crate::sched;
-use crate::sched::{S, me, thread, threads};
+use crate::sched::{SCHED, me, thread, threads};
 use crate::sched::{dependence, handles};
 use crate::wire_log;
 use core::cell::Cell;
@@ -44,7 +44,7 @@ struct Symmetry {
     threads: [About; MAX_THREADS],
 }
 
-static A: Guarded<Symmetry> = Guarded::new(Symmetry {
+static SYMMETRY: Guarded<Symmetry> = Guarded::new(Symmetry {
     wanted: Cell::new(false),
     held: Cell::new(0),
     threads: [const {
@@ -63,41 +63,41 @@ const ENOUGH: u8 = 2;
 
 /// An execution begins.
 pub fn begin(flags: u32) {
-    A.wanted.set(flags & flag::SYMMETRY != 0);
+    SYMMETRY.wanted.set(flags & flag::SYMMETRY != 0);
 }
 
 /// Whether the plan asks for symmetry.
 #[inline]
 pub fn wanted() -> bool {
-    A.wanted.get()
+    SYMMETRY.wanted.get()
 }
 
 /// The running thread has created another one, which is not held yet. `usual` says whether it has the default
 /// attributes.
 pub fn created(number: usize, usual: bool) {
-    if !wanted() || !S.running.get() {
+    if !wanted() || !SCHED.running.get() {
         return;
     }
-    let by = &A.threads[me()];
+    let by = &SYMMETRY.threads[me()];
     let last = usize::from(by.made.get());
     by.made.set(if usual { number as u16 } else { 0 });
     let (t, before) = (thread(number), thread(last));
     let same = t.start.get() == before.start.get() && t.arg.get() == before.arg.get();
-    if last != 0 && usual && same && A.threads[last].steps.get() < ENOUGH {
-        let kind = &A.threads[last].kind;
+    if last != 0 && usual && same && SYMMETRY.threads[last].steps.get() < ENOUGH {
+        let kind = &SYMMETRY.threads[last].kind;
         if kind.get() == 0 {
             kind.set(last as u16);
         }
-        A.threads[number].kind.set(kind.get());
-        A.threads[last].next.set(number as u16);
-        A.held.set(A.held.get() + 1);
+        SYMMETRY.threads[number].kind.set(kind.get());
+        SYMMETRY.threads[last].next.set(number as u16);
+        SYMMETRY.held.set(SYMMETRY.held.get() + 1);
         sched::hold(number);
     }
 }
 
 /// The running thread has come to the end of its step.
 pub fn stepped() {
-    let (number, about) = (me(), &A.threads[me()]);
+    let (number, about) = (me(), &SYMMETRY.threads[me()]);
     let t = thread(number);
     if t.op() != Op::Create {
         about.made.set(0);
@@ -105,8 +105,9 @@ pub fn stepped() {
     let kind = about.joins.get();
     if kind != 0 && !(t.op() == Op::Join && kind_of(t.object.get()) == kind) {
         about.joins.set(0);
-        let left =
-            |(other, t): (usize, &sched::Thread)| A.threads[other].kind.get() == kind && !t.joined.get();
+        let left = |(other, t): (usize, &sched::Thread)| {
+            SYMMETRY.threads[other].kind.get() == kind && !t.joined.get()
+        };
         if threads().any(left) {
             wire_log::note(Note::ThreadsDistinguished);
         }
@@ -119,25 +120,25 @@ pub fn stepped() {
 
 /// The group of the thread with this handle; 0 if it has none.
 fn kind_of(handle: usize) -> u16 {
-    handles::find(handle).map_or(0, |number| A.threads[number].kind.get())
+    handles::find(handle).map_or(0, |number| SYMMETRY.threads[number].kind.get())
 }
 
 /// Releases the thread that is held because of this one.
 fn release(number: usize) {
-    let next = usize::from(A.threads[number].next.take());
-    A.held.set(A.held.get() - 1);
+    let next = usize::from(SYMMETRY.threads[number].next.take());
+    SYMMETRY.held.set(SYMMETRY.held.get() - 1);
     dependence::just_enabled(next);
     sched::enable(next);
 }
 
 /// No thread can run: releases all held threads. Returns whether there were any.
 pub fn release_all() -> bool {
-    if A.held.get() == 0 {
+    if SYMMETRY.held.get() == 0 {
         return false;
     }
     dependence::idles();
-    for number in 0..S.count.get() {
-        if A.threads[number].next.get() != 0 {
+    for number in 0..SCHED.count.get() {
+        if SYMMETRY.threads[number].next.get() != 0 {
             release(number);
         }
     }
@@ -147,13 +148,13 @@ pub fn release_all() -> bool {
 /// The running thread joins another one.
 pub fn joins(number: usize) {
     if wanted() {
-        A.threads[me()].joins.set(A.threads[number].kind.get());
+        SYMMETRY.threads[me()].joins.set(SYMMETRY.threads[number].kind.get());
     }
 }
 
 /// The program asks which thread this is, or refers to this particular thread.
 pub fn named(number: usize) {
-    if wanted() && A.threads[number].kind.get() != 0 {
+    if wanted() && SYMMETRY.threads[number].kind.get() != 0 {
         wire_log::note(Note::ThreadsDistinguished);
     }
 }

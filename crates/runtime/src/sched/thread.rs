@@ -27,7 +27,7 @@ pub struct Thread {
     pub cancel: Cell<u8>,
     /// Whether it has stopped at a patched instruction, in the middle of a function, instead of at a call;
     /// see `memory::patch`.
-    pub amid: Cell<bool>,
+    pub mid_function: Cell<bool>,
     /// The object of the operation in `op`.
     pub object: Cell<usize>,
     /// The address from which the operation in `op` was called.
@@ -139,7 +139,7 @@ impl Thread {
             fs: Cell::new(0),
             op: Cell::new(0),
             cancel: Cell::new(0),
-            amid: Cell::new(false),
+            mid_function: Cell::new(false),
             object: Cell::new(0),
             pc: Cell::new(0),
             start: Cell::new(0),

@@ -9,7 +9,7 @@
 use super::deadline::{not_far, set_deadline};
 use super::events::{event, failed};
 use super::{Delivered, clock, dependence, fair, hooks};
-use super::{Gives, S, disable, enable, me, reschedule, set_need, thread};
+use super::{Reason, SCHED, disable, enable, me, reschedule, set_need, thread};
 use heisen_trace::Op;
 
 /// How a wait ended.
@@ -119,7 +119,7 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     let number = me();
     let t = thread(number);
     t.about_to(op, object, pc);
-    if free && deadline == u64::MAX && S.known.goes_on(number, op as u8) {
+    if free && deadline == u64::MAX && SCHED.known.goes_on(number, op as u8) {
         event(op, object, pc);
         return Woken::Ready;
     }
@@ -131,7 +131,7 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     if !free {
         disable(number);
     }
-    reschedule(if free { Gives::Able } else { Gives::Blocks });
+    reschedule(if free { Reason::Preemptible } else { Reason::Blocks });
     set_need(number, 0);
     let woken = settle(number);
     if woken != Woken::Interrupted {
@@ -164,7 +164,7 @@ pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
 
 /// Sets whether the thing that a thread waits for in [`wait_outside`] has come.
 pub fn set_ready(number: usize, ready: bool) {
-    let is = S.enabled.has(number) && !S.late.has(number);
+    let is = SCHED.enabled.has(number) && !SCHED.late.has(number);
     if ready && !is {
         enable(number);
     } else if !ready && is {
@@ -183,7 +183,7 @@ pub(super) fn wait_still(op: Op, object: usize, pc: usize, deadline: u64) -> Wok
         set_deadline(number, deadline);
     }
     disable(number);
-    reschedule(Gives::Blocks);
+    reschedule(Reason::Blocks);
     t.waits.set(false);
     set_need(number, 0);
     settle(number)
@@ -193,21 +193,21 @@ pub(super) fn wait_still(op: Op, object: usize, pc: usize, deadline: u64) -> Wok
 /// out, or has a signal to take.
 #[inline(always)]
 pub(super) fn settle(number: usize) -> Woken {
-    if S.timed.has(number) { settle_timed(number) } else { Woken::Ready }
+    if SCHED.timed.has(number) { settle_timed(number) } else { Woken::Ready }
 }
 
 fn settle_timed(number: usize) -> Woken {
     let deadline = thread(number).deadline.replace(u64::MAX);
-    S.timed.remove(number);
+    SCHED.timed.remove(number);
     not_far(number);
-    if S.signalled.has(number) {
-        S.late.remove(number);
+    if SCHED.signalled.has(number) {
+        SCHED.late.remove(number);
         return Woken::Interrupted;
     }
-    if !S.late.has(number) {
+    if !SCHED.late.has(number) {
         return Woken::Ready;
     }
-    S.late.remove(number);
+    SCHED.late.remove(number);
     if deadline != u64::MAX {
         clock::reach(deadline);
         fair::yielded(number);
@@ -220,8 +220,8 @@ pub fn release(number: usize) {
     let t = thread(number);
     t.queue.set(0);
     t.deadline.set(u64::MAX);
-    if !S.signalled.has(number) {
-        S.timed.remove(number);
+    if !SCHED.signalled.has(number) {
+        SCHED.timed.remove(number);
     }
     set_need(number, 0);
     dependence::enables(number);
@@ -242,19 +242,19 @@ pub fn leave_waits() {
 /// already.
 pub fn interrupt(number: usize) -> bool {
     dependence::enables(number);
-    let already = S.signalled.has(number);
-    S.signalled.add(number);
+    let already = SCHED.signalled.has(number);
+    SCHED.signalled.add(number);
     let t = thread(number);
-    let waiting = t.waits.get() || S.needs[number].get() != 0;
+    let waiting = t.waits.get() || SCHED.needs[number].get() != 0;
     if waiting {
-        S.timed.add(number);
+        SCHED.timed.add(number);
         not_far(number);
-        if !S.enabled.has(number) {
+        if !SCHED.enabled.has(number) {
             if fair::in_use() {
                 fair::enabled(number);
             }
-            S.late.add(number);
-            S.enabled.add(number);
+            SCHED.late.add(number);
+            SCHED.enabled.add(number);
         }
     }
     !waiting && !already

@@ -17,7 +17,7 @@ use crate::sched::access_mode::{self, mode};
 use crate::sched::alarm::set_alarm;
 use crate::sched::hooks::HOOKS;
 use crate::sched::script_state::{has, held, is_on, set_on, set_promised, waits_for_new};
-use crate::sched::{self, Gives, S, me, thread};
+use crate::sched::{self, Reason, SCHED, me, thread};
 use crate::sched::{dependence, faults, pause};
 use crate::script::system_mode;
 use crate::wire_log;
@@ -137,7 +137,7 @@ fn sees_memory() -> bool {
 fn see_memory() {
     if wire_log::wire().instrumented.load(Relaxed) != 0 {
         let seen = if sees_memory() { mode::SCRIPT } else { 0 };
-        let heap = if allocation::has(allocation::HEAP) && S.active.get() { mode::HEAP } else { 0 };
+        let heap = if allocation::has(allocation::HEAP) && SCHED.active.get() { mode::HEAP } else { 0 };
         access_mode::change(mode::SCRIPT | mode::HEAP, seen | heap);
     }
 }
@@ -163,7 +163,7 @@ fn ask(what: u32) {
         let over = script.command.load(Relaxed) == command::FINISH;
         let held = script.held[word].load(Relaxed);
         let released = if over { held } else { held & release.load(Relaxed) };
-        S.barred.set_word(word, S.barred.word(word) & !released);
+        SCHED.barred.set_word(word, SCHED.barred.word(word) & !released);
         script.held[word].store(held & !released, Relaxed);
     }
     set_on(script.command.load(Relaxed) != command::FINISH);
@@ -182,7 +182,7 @@ pub fn happens(event: Event) {
     }
     let script = script();
     let number = me();
-    if !is_on() || !S.running.get() || script.kinds.load(Relaxed) >> event.kind & 1 == 0 {
+    if !is_on() || !SCHED.running.get() || script.kinds.load(Relaxed) >> event.kind & 1 == 0 {
         return;
     }
     script.events.store(script.events.load(Relaxed).wrapping_add(1), Relaxed);
@@ -201,7 +201,7 @@ pub fn happens(event: Event) {
         let stopped = &frames(number).stopped;
         stopped.set(true);
         while holds(number) {
-            sched::reschedule(Gives::Blocks);
+            sched::reschedule(Reason::Blocks);
         }
         stopped.set(false);
     }
@@ -250,7 +250,7 @@ pub fn nobody() -> bool {
 }
 
 fn hold(number: usize, event: &Event) {
-    S.barred.add(number);
+    SCHED.barred.add(number);
     let word = &script().held[number / 64];
     word.store(word.load(Relaxed) | 1 << (number % 64), Relaxed);
     tell_of(number, event);
@@ -277,7 +277,7 @@ pub fn tell(to: &WireEvent, number: usize, event: &Event) {
     caller.store(event.caller as u64, Relaxed);
     pc.store(event.pc as u64, Relaxed);
     // System mode has no steps.
-    step.store(if system_mode::is_on() { 0 } else { S.step.get() }, Relaxed);
+    step.store(if system_mode::is_on() { 0 } else { SCHED.step.get() }, Relaxed);
     op.store(event.op.into(), Relaxed);
     for (function, times) in inside.iter().enumerate() {
         times.store(depth(number, function) as u8, Relaxed);

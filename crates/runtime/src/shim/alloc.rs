@@ -10,6 +10,7 @@ use super::real_jump::real_jump;
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::memory::symbolic;
 use crate::platform::allocation::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
@@ -122,13 +123,13 @@ fn resized(block: usize, bytes: usize, pc: usize) -> Option<usize> {
         }
         (block, _) => {
             heap::foreign(block, pc);
-            race::is_on(race::mode::CHECK).then(|| regrown(block, bytes))
+            is_followed().then(|| regrown(block, bytes, pc))
         }
     }
 }
 
 /// The result of the real `realloc`. The race check treats a moved block, or the bytes that were added, as new.
-fn regrown(block: usize, bytes: usize) -> usize {
+fn regrown(block: usize, bytes: usize, pc: usize) -> usize {
     let old = real_size(block);
     // SAFETY: the program passes a block of the real functions, which have this type.
     let new = unsafe {
@@ -141,6 +142,7 @@ fn regrown(block: usize, bytes: usize) -> usize {
         shadow::renew(block + old, real_size(block).saturating_sub(old));
     } else {
         begins(new, bytes);
+        symbolic::moved(new, block, if new == 0 { 0 } else { old.min(bytes) }, pc);
     }
     new
 }
@@ -153,13 +155,18 @@ fn real_size(block: usize) -> usize {
     })
 }
 
+/// Whether the race check or the symbolic trace must know of allocations.
+fn is_followed() -> bool {
+    race::is_on(race::mode::CHECK) || symbolic::is_on()
+}
+
 /// Marks a block of the real allocator as new: earlier accesses to this memory cannot race with later ones.
 /// This covers the usable size, because the block may grow into it later.
 fn begins(block: usize, bytes: usize) {
     /// The largest difference between usable and requested size that is believed.
     const SPARE: usize = 4096;
-    if block != 0 && race::is_on(race::mode::CHECK) {
-        shadow::born(block, real_size(block).clamp(bytes, bytes + SPARE));
+    if block != 0 && is_followed() {
+        shadow::renew(block, real_size(block).clamp(bytes, bytes + SPARE));
     }
 }
 
@@ -252,7 +259,12 @@ thin! {
     fn calloc, CALLOC = calloc_slow(count: usize, bytes: usize) -> usize,
         count.saturating_mul(bytes) => no_memory(),
         |pc| heap::serves().then(|| given(heap::allocate_zeroed(count, bytes, pc))), __libc_calloc(count, bytes),
-        |block| begins(block, count.wrapping_mul(bytes));
+        |block| {
+            begins(block, count.wrapping_mul(bytes));
+            if block != 0 {
+                symbolic::zeroed(block, count.wrapping_mul(bytes), pc);
+            }
+        };
 
     /// With `--faults`, whether it returns `NULL` with `ENOMEM` and leaves the block unchanged is a decision
     /// while the budget lasts. Not a scheduling point.

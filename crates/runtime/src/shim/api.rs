@@ -2,10 +2,12 @@
 //! without the runtime each call does nothing.
 
 use super::process::assertion_failed;
+use super::verifier;
 use crate::lifecycle::zygote;
-use crate::platform::registers::caller;
+use crate::memory::symbolic::inputs;
+use crate::platform::registers::{caller, framed_caller};
 use crate::sched::pause;
-use crate::sched::{self, S, me, thread};
+use crate::sched::{self, SCHED, me, thread};
 use crate::sched::{atomic_section, dependence, scope};
 use crate::script::{system_mode, unit_mode};
 use crate::wire_log;
@@ -17,13 +19,13 @@ use heisen_wire::script::kind;
 /// Returns 1 if Heisen controls the process, else 0. Not a scheduling point.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_running() -> c_int {
-    S.active.get() as c_int
+    SCHED.active.get() as c_int
 }
 
 /// A scheduling point that never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_point() {
-    if S.active.get() {
+    if SCHED.active.get() {
         sched::point(Op::Point, 0, caller!());
     } else if system_mode::is_on() {
         system_mode::calls(Op::Point, 0, caller!());
@@ -33,7 +35,7 @@ pub extern "C" fn heisen_point() {
 /// As `heisen_point`. Reports show the number with the step.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_point_at(number: c_ulong) {
-    if S.active.get() {
+    if SCHED.active.get() {
         sched::point(Op::Point, number as usize, caller!());
     } else if system_mode::is_on() {
         system_mode::calls(Op::Point, number as usize, caller!());
@@ -45,7 +47,7 @@ pub extern "C" fn heisen_point_at(number: c_ulong) {
 /// makes no difference. Not a scheduling point.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_state(hash: c_ulong) {
-    if S.active.get() {
+    if SCHED.active.get() {
         dependence::offered(hash, caller!());
     }
 }
@@ -54,7 +56,7 @@ pub extern "C" fn heisen_state(hash: c_ulong) {
 /// for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_start() {
-    if S.active.get() || system_mode::is_on() {
+    if SCHED.active.get() || system_mode::is_on() {
         unit_mode::happens(unit_mode::Event {
             kind: kind::TEST_START,
             pc: caller!(),
@@ -67,7 +69,7 @@ pub extern "C" fn heisen_test_start() {
 /// for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_end() {
-    if S.active.get() || system_mode::is_on() {
+    if SCHED.active.get() || system_mode::is_on() {
         unit_mode::happens(unit_mode::Event {
             kind: kind::TEST_END,
             pc: caller!(),
@@ -80,7 +82,7 @@ pub extern "C" fn heisen_test_end() {
 /// enabled. Sections nest. Not a scheduling point itself.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_no_preempt_begin() {
-    if S.active.get() {
+    if SCHED.active.get() {
         scope::enter(thread(me()));
         wire_log::note(Note::NoPreempt);
     }
@@ -91,7 +93,7 @@ pub extern "C" fn heisen_no_preempt_begin() {
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_no_preempt_end() {
     let pc = caller!();
-    if S.active.get() && !scope::leave(thread(me())) {
+    if SCHED.active.get() && !scope::leave(thread(me())) {
         pause::misused(misuse::NO_PREEMPT_END, 0, pc);
     }
 }
@@ -101,7 +103,7 @@ pub extern "C" fn heisen_no_preempt_end() {
 /// begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_atomic_begin() {
-    if S.active.get() {
+    if SCHED.active.get() {
         atomic_section::begin(caller!());
     }
 }
@@ -111,7 +113,7 @@ pub extern "C" fn heisen_atomic_begin() {
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_atomic_end() {
     let pc = caller!();
-    if S.active.get() && !atomic_section::end() {
+    if SCHED.active.get() && !atomic_section::end() {
         pause::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
@@ -119,7 +121,7 @@ pub extern "C" fn heisen_atomic_end() {
 /// As `heisen_atomic_begin`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_atomic_begin() {
-    if S.active.get() {
+    if SCHED.active.get() {
         atomic_section::begin(caller!());
     }
 }
@@ -128,7 +130,7 @@ pub extern "C" fn __VERIFIER_atomic_begin() {
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_atomic_end() {
     let pc = caller!();
-    if S.active.get() && !atomic_section::end() {
+    if SCHED.active.get() && !atomic_section::end() {
         pause::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
@@ -136,7 +138,7 @@ pub extern "C" fn __VERIFIER_atomic_end() {
 /// With `--at-ready`, executions begin here. Not a scheduling point.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_ready() {
-    if S.active.get() {
+    if SCHED.active.get() {
         zygote::ready();
     }
 }
@@ -153,4 +155,25 @@ pub unsafe extern "C" fn heisen_assert_fail(
     function: *const c_char,
 ) -> ! {
     assertion_failed([expression, file, function], line, caller!())
+}
+
+/// Makes the bytes at `at` an input with this name: an unknown of symbolic builds. They keep their values unless the
+/// search chooses others. Not a scheduling point.
+///
+/// # Safety
+/// The memory has that size, and the name is a C string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heisen_input(at: usize, bytes: usize, name: *const c_char) {
+    if SCHED.active.get() && SCHED.running.get() {
+        let function: unsafe extern "C" fn(usize, usize, *const c_char) = heisen_input;
+        inputs::read_into(function as usize, at, bytes, name, framed_caller!());
+    }
+}
+
+/// From here on the execution counts only if the condition is not 0. Otherwise it ends here with status 0, without its
+/// exit handlers. Not a scheduling point.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_assume(condition: c_int) {
+    let function: extern "C" fn(c_int) = heisen_assume;
+    verifier::assumed(function as usize, condition, framed_caller!());
 }

@@ -12,7 +12,7 @@ use crate::platform::glibc::real;
 use crate::sched::dependence;
 use crate::sched::dependence::arrivals;
 use crate::sched::pause;
-use crate::sched::{self, Gives, me, thread};
+use crate::sched::{self, Reason, me, thread};
 use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -96,7 +96,7 @@ shims! {
         order::acquire(barrier);
         arrivals::met(barrier);
         thread(me()).about_to(Op::Barrier, barrier, pc);
-        sched::reschedule(Gives::Able);
+        sched::reschedule(Reason::Preemptible);
         arrivals::leaves(barrier, round);
         SERIAL
     }

@@ -4,7 +4,7 @@
 use crate::platform::registers::caller;
 use crate::sched::decision;
 use crate::sched::events;
-use crate::sched::{S, me, thread};
+use crate::sched::{SCHED, me, thread};
 use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::decision::MAX_OPTIONS;
@@ -16,7 +16,7 @@ use heisen_trace::{DecisionKind, Note, Op};
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_choose(options: c_int) -> c_int {
     let pc = caller!();
-    if options < 2 || !S.active.get() || !S.running.get() {
+    if options < 2 || !SCHED.active.get() || !SCHED.running.get() {
         return 0;
     }
     let mut options = options as usize;

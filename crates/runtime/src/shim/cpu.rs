@@ -10,7 +10,7 @@ use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::recurrence;
-use crate::sched::{S, me};
+use crate::sched::{SCHED, me};
 use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::{c_int, c_long};
@@ -30,7 +30,7 @@ struct Cpus {
     confined: [Cell<u64>; MAX_THREADS],
 }
 
-static C: Guarded<Cpus> = Guarded::new(Cpus {
+static CPUS: Guarded<Cpus> = Guarded::new(Cpus {
     asked: Cell::new(0),
     real: [const { Cell::new(0) }; WORDS],
     confined: [const { Cell::new(0) }; MAX_THREADS],
@@ -38,14 +38,14 @@ static C: Guarded<Cpus> = Guarded::new(Cpus {
 
 /// Stores the number given by `--cpus`.
 pub fn init(asked: u32) {
-    C.asked.set(asked);
-    let at = C.real.as_ptr() as usize;
+    CPUS.asked.set(asked);
+    let at = CPUS.real.as_ptr() as usize;
     sys::call(sys::SYS_SCHED_GETAFFINITY, [0, 8 * WORDS, at, 0, 0, 0]);
 }
 
 /// The number given by `--cpus`, if there is one and the process is controlled.
 fn asked() -> Option<u32> {
-    (S.active.get() && C.asked.get() != 0).then(|| C.asked.get())
+    (SCHED.active.get() && CPUS.asked.get() != 0).then(|| CPUS.asked.get())
 }
 
 /// All processors of `--cpus` as a set.
@@ -55,14 +55,14 @@ fn all(asked: u32) -> u64 {
 
 /// A new thread inherits its creator's set.
 pub fn created(number: usize) {
-    C.confined[number].set(C.confined[me()].get());
+    CPUS.confined[number].set(CPUS.confined[me()].get());
 }
 
 /// The processor that the running thread sees.
 fn current() -> u32 {
     let word = |index: usize| match asked() {
-        None => C.real[index].get(),
-        Some(asked) if index == 0 => match C.confined[me()].get() {
+        None => CPUS.real[index].get(),
+        Some(asked) if index == 0 => match CPUS.confined[me()].get() {
             0 => all(asked),
             own => own,
         },
@@ -90,7 +90,7 @@ pub fn get_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
     if size < 8 || !size.is_multiple_of(8) {
         return Some(-(sys::EINVAL as isize));
     }
-    let own = match C.confined[number].get() {
+    let own = match CPUS.confined[number].get() {
         0 => all(asked),
         own => own,
     };
@@ -109,7 +109,7 @@ pub fn set_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
     if wanted == 0 {
         return Some(-(sys::EINVAL as isize));
     }
-    C.confined[number].set(wanted);
+    CPUS.confined[number].set(wanted);
     Some(0)
 }
 

@@ -11,7 +11,7 @@ use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::recurrence;
 use crate::wire_log;
 use core::cell::Cell;
@@ -23,7 +23,7 @@ struct Random {
     state: Cell<u64>,
 }
 
-static R: Guarded<Random> = Guarded::new(Random { seeded: Cell::new(false), state: Cell::new(0) });
+static RANDOM: Guarded<Random> = Guarded::new(Random { seeded: Cell::new(false), state: Cell::new(0) });
 
 /// How many bytes one opening of /dev/urandom or /dev/random provides.
 const DEVICE_SIZE: usize = 1 << 20;
@@ -33,8 +33,8 @@ const DEVICE_SIZE: usize = 1 << 20;
 pub fn init(seed: u64) {
     const AT_RANDOM: usize = 25;
     // Keeps this stream distinct from the policies' generators, which also start from small seeds.
-    R.state.set(seed ^ 0x6a09_e667_f3bc_c908);
-    R.seeded.set(true);
+    RANDOM.state.set(seed ^ 0x6a09_e667_f3bc_c908);
+    RANDOM.seeded.set(true);
     let at = real!(getauxval, fn(AT_RANDOM => usize) -> usize);
     if at != 0 {
         // SAFETY: the kernel has put 16 bytes there, on the writable initial stack.
@@ -44,19 +44,19 @@ pub fn init(seed: u64) {
 
 /// A forked child continues with bytes of its own, as it would without Heisen.
 pub fn forked(child: u32) {
-    R.state.set(R.state.get() ^ (u64::from(child) << 32 | 0x5851_f42d));
+    RANDOM.state.set(RANDOM.state.get() ^ (u64::from(child) << 32 | 0x5851_f42d));
     next();
 }
 
 fn seeded() -> bool {
-    R.seeded.get()
+    RANDOM.seeded.get()
 }
 
 /// The next number of splitmix64.
 fn next() -> u64 {
     recurrence::consulted();
-    let state = R.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-    R.state.set(state);
+    let state = RANDOM.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+    RANDOM.state.set(state);
     hash::scatter(state)
 }
 
@@ -131,7 +131,7 @@ fn reads_device(path: *const c_char, flags: c_int) -> bool {
 
 /// The program has opened a file, perhaps in a child that is not controlled.
 fn opened(fd: c_int) {
-    if S.active.get() {
+    if SCHED.active.get() {
         wire_log::opened(fd);
     }
 }

@@ -5,7 +5,7 @@
 use super::{process, shims};
 use crate::platform::glibc::real;
 use crate::platform::registers::caller;
-use crate::sched::{self, S};
+use crate::sched::{self, SCHED};
 use crate::script::system_mode;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,7 +18,7 @@ static FORKING: AtomicBool = AtomicBool::new(false);
 extern "C" fn in_child() {
     if system_mode::is_on() {
         system_mode::forked();
-    } else if S.active.get() {
+    } else if SCHED.active.get() {
         process::on_its_own();
     }
 }
@@ -37,7 +37,7 @@ fn key() -> usize {
 }
 
 fn wait_for_others(pc: usize) {
-    if S.active.get() && FORKING.load(Relaxed) {
+    if SCHED.active.get() && FORKING.load(Relaxed) {
         sched::wait_for(Op::Fork, key(), pc, false, u64::MAX);
     }
 }
@@ -75,7 +75,7 @@ shims! {
     /// As `fork`, without handlers.
     fn _Fork() -> c_int = pc {
         process::note(Note::Fork, true);
-        let controlled = S.active.get();
+        let controlled = SCHED.active.get();
         process::forked(real!(_Fork, fn() -> c_int), controlled)
     }
 }

@@ -9,7 +9,7 @@ use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::decision;
 use crate::sched::events;
-use crate::sched::{self, ANY, Left, MANY, S, Woken};
+use crate::sched::{self, ANY, Left, MANY, SCHED, Woken};
 use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_long;
@@ -58,8 +58,8 @@ pub unsafe extern "C" fn syscall(
 ) -> c_long {
     // A C function with variable arguments receives its first seven as this function does.
     let result = match number {
-        sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
-        sys::SYS_FUTEX_WAITV if S.active.get() => wait_for_any(a, b, c, d, e, caller!()),
+        sys::SYS_FUTEX if SCHED.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
+        sys::SYS_FUTEX_WAITV if SCHED.active.get() => wait_for_any(a, b, c, d, e, caller!()),
         _ => super::thread_id::call(number, [a, b, c, d, e, f], caller!()),
     };
     glibc::kernel_result(result) as c_long

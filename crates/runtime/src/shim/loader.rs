@@ -5,7 +5,7 @@
 use super::detours;
 use crate::platform::glibc;
 use crate::platform::glibc::RTLD_NEXT;
-use crate::sched::S;
+use crate::sched::SCHED;
 use core::ffi::{CStr, c_char, c_void};
 
 /// Prefixes of the functions that are always found in this library.
@@ -20,7 +20,7 @@ detours! {
 /// The function to continue with: glibc's `dlsym`, or one that returns the runtime's function.
 extern "C" fn before(handle: *mut c_void, name: *const c_char) -> usize {
     super::alloc::look_up();
-    if S.active.get() && handle == RTLD_NEXT && !name.is_null() {
+    if SCHED.active.get() && handle == RTLD_NEXT && !name.is_null() {
         // SAFETY: the program passes a C string.
         let name = unsafe { CStr::from_ptr(name) };
         let wanted = FAMILIES.iter().any(|family| name.to_bytes().starts_with(family));

@@ -49,6 +49,7 @@ pub mod thread_id;
 pub mod time;
 pub mod timer;
 pub mod unwind;
+pub mod verifier;
 
 /// Exports functions that replace glibc's. They call the real function where the process is not controlled, or,
 /// if the invocation begins with `if condition;`, where that condition is false.
@@ -71,7 +72,7 @@ macro_rules! shims {
             $body
         }
     )*};
-    ($($all:tt)*) => { $crate::shim::shims! { if $crate::sched::S.active.get(); $($all)* } };
+    ($($all:tt)*) => { $crate::shim::shims! { if $crate::sched::SCHED.active.get(); $($all)* } };
 }
 pub(crate) use shims;
 

@@ -16,7 +16,7 @@ use crate::memory::race::order;
 use crate::platform::baton::Guarded;
 use crate::platform::glibc::Real;
 use crate::sched::dependence;
-use crate::sched::{self, S};
+use crate::sched::{self, SCHED};
 use core::arch::global_asm;
 use core::cell::Cell;
 use heisen_trace::Op;
@@ -59,14 +59,14 @@ static REAL_GUARD_ACQUIRE: Real = Real::new(c"__cxa_guard_acquire");
 const GUARD_BYTES: usize = 1;
 
 extern "C" fn before_guard_acquire(guard: usize, _: usize, pc: usize) -> usize {
-    if S.active.get() && S.running.get() {
+    if SCHED.active.get() && SCHED.running.get() {
         atomic_order::done(Does::Load, guard, GUARD_BYTES, SEQ_CST, pc);
     }
     REAL_GUARD_ACQUIRE.address()
 }
 
 extern "C" fn before_guard_release(guard: usize, _: usize, pc: usize) -> usize {
-    if S.active.get() && S.running.get() {
+    if SCHED.active.get() && SCHED.running.get() {
         if race::is_atomic_point(pc) {
             sched::point(Op::AtomicStore, guard, pc);
             dependence::memory(guard, GUARD_BYTES, true);
@@ -88,7 +88,7 @@ extern "C" fn before_c11(flag: usize, _initialiser: usize, pc: usize, arguments:
 }
 
 fn wait(control: usize, pc: usize, arguments: &mut Arguments) {
-    if S.active.get() {
+    if SCHED.active.get() {
         sched::add_errand();
         sched::wait_for(Op::Once, control, pc, || !in_progress(control), u64::MAX);
         sched::remove_errand();

@@ -14,7 +14,7 @@ use crate::platform::glibc;
 use crate::platform::glibc::kernel_id;
 use crate::platform::glibc::real;
 use crate::platform::sys;
-use crate::sched::{self, S, thread};
+use crate::sched::{self, SCHED, thread};
 use crate::wire_log;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
@@ -57,7 +57,7 @@ struct Pids {
     count: AtomicI32,
 }
 
-static P: Pids = Pids {
+static PIDS: Pids = Pids {
     own: Process(AtomicU64::new(0)),
     parent: Process(AtomicU64::new(0)),
     children: [const { AtomicI32::new(0) }; MAX_CHILDREN],
@@ -66,54 +66,54 @@ static P: Pids = Pids {
 
 /// This process is the program: the zygote or an execution.
 pub fn init() {
-    P.own.set(Both { real: sys::getpid(), seen: TID_BASE });
-    P.parent.set(Both { real: sys::getppid(), seen: TID_BASE - 1 });
+    PIDS.own.set(Both { real: sys::getpid(), seen: TID_BASE });
+    PIDS.parent.set(Both { real: sys::getppid(), seen: TID_BASE - 1 });
 }
 
 /// The program's own id, as the program sees it.
 pub fn own() -> i32 {
-    P.own.get().seen
+    PIDS.own.get().seen
 }
 
 /// Whether ids are translated in this process.
 pub fn known() -> bool {
-    P.own.get().seen != 0
+    PIDS.own.get().seen != 0
 }
 
 /// Whether this is the original process, and not a child that shares its memory (`vfork`).
 pub fn is_own() -> bool {
     // In a runner every new child is seen, and the system call is too expensive there.
-    crate::lifecycle::in_process::sees() || sys::getpid() == P.own.get().real
+    crate::lifecycle::in_process::sees() || sys::getpid() == PIDS.own.get().real
 }
 
 /// The running thread's id. The main thread has the id of the process. In a forked child all other threads have
 /// the kernel's ids.
 pub fn thread_id() -> i32 {
-    if S.active.get() {
+    if SCHED.active.get() {
         return TID_BASE + crate::sched::me() as i32;
     }
-    let (real, own) = (sys::gettid(), P.own.get());
+    let (real, own) = (sys::gettid(), PIDS.own.get());
     if real == own.real && own.seen != 0 { own.seen } else { real }
 }
 
 /// The slot of a child's real id, if a child of this number is known.
 fn child(number: i32) -> Option<&'static AtomicI32> {
-    let count = P.count.load(Relaxed);
+    let count = PIDS.count.load(Relaxed);
     let known = number >= 1 && number <= count && count - number < MAX_CHILDREN as i32;
-    known.then(|| &P.children[number as usize % MAX_CHILDREN])
+    known.then(|| &PIDS.children[number as usize % MAX_CHILDREN])
 }
 
 /// The kernel's id for an id that the program sees. Unknown ids are returned unchanged.
 pub fn to_real(id: i32) -> i32 {
-    let (own, parent) = (P.own.get(), P.parent.get());
+    let (own, parent) = (PIDS.own.get(), PIDS.parent.get());
     if id == own.seen {
         own.real
     } else if id == parent.seen {
         parent.real
-    } else if S.active.get() && (TID_BASE..TID_BASE + MAX_THREADS as i32).contains(&id) {
+    } else if SCHED.active.get() && (TID_BASE..TID_BASE + MAX_THREADS as i32).contains(&id) {
         // All fibers run on one kernel thread.
         match fibers::thread_of_tid(id) {
-            Some(number) if number != 0 && S.kernel.get() => kernel_id(thread(number).fs.get(), true),
+            Some(number) if number != 0 && SCHED.kernel.get() => kernel_id(thread(number).fs.get(), true),
             Some(_) => own.real,
             None => id,
         }
@@ -130,7 +130,7 @@ pub fn to_real_signed(id: i32) -> i32 {
 
 /// The id that the program sees, for an id of the kernel.
 pub fn to_seen(id: i32) -> i32 {
-    let (own, parent) = (P.own.get(), P.parent.get());
+    let (own, parent) = (PIDS.own.get(), PIDS.parent.get());
     if id == own.real {
         own.seen
     } else if id == parent.real {
@@ -146,12 +146,12 @@ pub fn to_seen(id: i32) -> i32 {
 
 /// Whether this kernel id belongs to this process, its parent or a living child.
 pub fn is_known(id: i32) -> bool {
-    id == P.own.get().real || id == P.parent.get().real || number_of(id).is_some()
+    id == PIDS.own.get().real || id == PIDS.parent.get().real || number_of(id).is_some()
 }
 
 /// The number of the living child with this real id.
 fn number_of(id: i32) -> Option<i32> {
-    let count = P.count.load(Relaxed);
+    let count = PIDS.count.load(Relaxed);
     let oldest = (count - MAX_CHILDREN as i32).max(0);
     (oldest + 1..=count).rev().find(|&number| child(number).is_some_and(|real| real.load(Relaxed) == id))
 }
@@ -159,20 +159,20 @@ fn number_of(id: i32) -> Option<i32> {
 /// A child with this real id was started; returns the id that the program sees. In an uncontrolled process this
 /// is the real id: all other processes know the child by that.
 pub fn started(real: i32) -> i32 {
-    if !S.active.get() || real <= 0 {
+    if !SCHED.active.get() || real <= 0 {
         return real;
     }
-    let number = P.count.fetch_add(1, Relaxed) + 1;
-    P.children[number as usize % MAX_CHILDREN].store(real, Relaxed);
+    let number = PIDS.count.fetch_add(1, Relaxed) + 1;
+    PIDS.children[number as usize % MAX_CHILDREN].store(real, Relaxed);
     CHILD_BASE + number
 }
 
 /// This process has just been forked; `controlled` says whether its parent was controlled.
 pub fn forked(controlled: bool) {
-    let (real, number) = (sys::getpid(), P.count.load(Relaxed) + 1);
-    P.parent.set(P.own.get());
-    P.own.set(Both { real, seen: if controlled { CHILD_BASE + number } else { real } });
-    P.count.store(0, Relaxed);
+    let (real, number) = (sys::getpid(), PIDS.count.load(Relaxed) + 1);
+    PIDS.parent.set(PIDS.own.get());
+    PIDS.own.set(Both { real, seen: if controlled { CHILD_BASE + number } else { real } });
+    PIDS.count.store(0, Relaxed);
     super::entropy::forked(number as u32);
 }
 
@@ -201,7 +201,7 @@ fn wait_on_helper(
     pc: usize,
 ) -> isize {
     const WNOHANG: usize = 1;
-    if !S.active.get() {
+    if !SCHED.active.get() {
         return sys::call(number, args);
     }
     if args[options] & WNOHANG != 0 {
@@ -307,7 +307,7 @@ pub fn call(number: usize, mut args: [usize; 6], pc: usize) -> Option<isize> {
         return None;
     }
     match number {
-        sys::SYS_GETPID => return Some(P.own.get().seen as isize),
+        sys::SYS_GETPID => return Some(PIDS.own.get().seen as isize),
         sys::SYS_GETTID => return Some(thread_id() as isize),
         sys::SYS_GETPPID => return Some(parent() as isize),
         sys::SYS_WAIT4 => {
@@ -344,10 +344,10 @@ pub fn call(number: usize, mut args: [usize; 6], pc: usize) -> Option<isize> {
 /// have the same id.
 pub fn names_file(path: *const c_char) {
     let mut digits = [0; 10];
-    let id = sys::decimal(P.own.get().seen, &mut digits);
+    let id = sys::decimal(PIDS.own.get().seen, &mut digits);
     // SAFETY: the program passes a C string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
-    if S.active.get() && path.windows(id.len()).any(|part| part == id) {
+    if SCHED.active.get() && path.windows(id.len()).any(|part| part == id) {
         wire_log::note(Note::FileOfPid);
     }
 }
@@ -361,7 +361,7 @@ shims! {
     if known();
 
     /// Returns the process id, the same in every execution. Not a scheduling point.
-    fn getpid() -> c_int = pc { P.own.get().seen }
+    fn getpid() -> c_int = pc { PIDS.own.get().seen }
 
     /// Returns the parent's id, the same in every execution. Not a scheduling point.
     fn getppid() -> c_int = pc { parent() }
@@ -484,7 +484,7 @@ shims! {
 
     /// Returns the thread id: the process id plus the thread's number. Not a scheduling point.
     fn gettid() -> c_int = pc {
-        if S.active.get() {
+        if SCHED.active.get() {
             crate::sched::symmetry::named(crate::sched::me());
         }
         thread_id()

@@ -11,7 +11,7 @@ use crate::platform::sys;
 use crate::sched::dependence;
 use crate::sched::events;
 use crate::sched::pause;
-use crate::sched::{self, Gives, S, me, thread};
+use crate::sched::{self, Reason, SCHED, me, thread};
 use crate::wire_log;
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
@@ -19,7 +19,7 @@ use heisen_wire::end;
 
 /// Whether this is an execution. A child of `vfork` shares our memory, but its end does not end the execution.
 fn is_execution() -> bool {
-    S.active.get() && S.running.get() && pid::is_own()
+    SCHED.active.get() && SCHED.running.get() && pid::is_own()
 }
 
 /// The running thread is about to end the process, or to replace its program. That cuts off all further steps
@@ -27,7 +27,7 @@ fn is_execution() -> bool {
 fn before_end(op: Op, object: usize, pc: usize) {
     if sched::has_others() {
         thread(me()).about_to(op, 0, pc);
-        sched::reschedule(Gives::Able);
+        sched::reschedule(Reason::Preemptible);
     }
     events::event(op, object, pc);
 }
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn __cxa_at_quick_exit(function: usize, module: usize) -> 
 /// As glibc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cxa_thread_atexit_impl(function: usize, object: usize, module: usize) -> c_int {
-    if S.active.get() {
+    if SCHED.active.get() {
         thread(me()).has_destructors.set(true);
     }
     real!(__cxa_thread_atexit_impl, fn(function => usize, object => usize, module => usize) -> c_int)
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn abort() -> ! {
     let pc = caller!();
-    if S.active.get() && S.running.get() {
+    if SCHED.active.get() && SCHED.running.get() {
         before_end(Op::Abort, 0, pc);
         pause::ending(end::ABORT, 0, pc);
     }
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn __assert_fail(
 /// An assertion failed: logs it, then lets glibc print its message and abort. The texts are the expression, the
 /// file and the function.
 pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
-    if S.active.get() && S.running.get() {
+    if SCHED.active.get() && SCHED.running.get() {
         before_end(Op::Assert, line as usize, pc);
         for string in texts {
             let mut bytes: &[u8] = b"";
@@ -224,7 +224,7 @@ shims! {
     /// ends with its execution. Not a scheduling point.
     fn fork() -> c_int = pc {
         note(Note::Fork, true);
-        let controlled = S.active.get();
+        let controlled = SCHED.active.get();
         let fork = || super::fork::one_at_a_time(pc, || real!(fork, fn() -> c_int));
         mask::for_child(|| forked(fork(), controlled))
     }
@@ -233,7 +233,7 @@ shims! {
     /// memory of its own, as POSIX allows: it must not change the runtime's state under the caller.
     fn vfork() -> c_int = pc {
         note(Note::Fork, true);
-        let controlled = S.active.get();
+        let controlled = SCHED.active.get();
         mask::for_child(|| match sys::fork_and_wait_for_exec() {
             error @ ..0 => glibc::result(-error),
             child => forked(child, controlled),
@@ -297,13 +297,13 @@ pub fn on_its_own() {
 /// controlled.
 pub fn forked(child: c_int, controlled: bool) -> c_int {
     if child == 0 {
-        if S.active.get() {
+        if SCHED.active.get() {
             on_its_own();
         }
         pid::forked(controlled);
         return 0;
     }
-    if child > 0 && S.kernel.get() {
+    if child > 0 && SCHED.kernel.get() {
         // For the kernel, the child's parent is the kernel thread that forked.
         thread(me()).stays.set(true);
     }
@@ -336,7 +336,7 @@ macro_rules! noted {
 /// Notes that the program starts a process. With `group`, the process moves into a group of its own, so that
 /// Heisen can find and end the new process later.
 pub fn note(note: Note, group: bool) {
-    if S.active.get() {
+    if SCHED.active.get() {
         wire_log::note(note);
         crate::blocking::descriptors::share();
         if group {

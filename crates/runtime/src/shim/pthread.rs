@@ -10,7 +10,7 @@ use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::handles;
 use crate::sched::pause;
-use crate::sched::{self, S, Thread, Woken, me, thread};
+use crate::sched::{self, SCHED, Thread, Woken, me, thread};
 use crate::sched::{dependence, spin, symmetry};
 use crate::script::system_mode;
 use crate::wire_log;
@@ -59,7 +59,7 @@ pub fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: 
 /// As [`create`], without its scheduling point, which the caller makes.
 #[inline(always)]
 pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int {
-    let number = S.count.get();
+    let number = SCHED.count.get();
     if number == MAX_THREADS {
         wire_log::note(Note::TooManyThreads);
         return sys::EAGAIN;
@@ -166,14 +166,14 @@ extern "C" fn before_exit(result: usize) -> usize {
 
 /// The running thread is about to end with this result.
 pub fn keep_result(result: usize) {
-    if S.active.get() {
+    if SCHED.active.get() {
         thread(me()).result.set(result);
         cancel::exiting();
     }
 }
 
 shims! {
-    if S.active.get() || system_mode::is_on();
+    if SCHED.active.get() || system_mode::is_on();
 
     /// Creates a thread, which is enabled at once. A scheduling point. If there are too many threads it gives
     /// `EAGAIN`, which is noted.

@@ -3,7 +3,7 @@
 
 use super::{pid, shims, time};
 use crate::platform::{glibc, sys};
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::wire_log;
@@ -38,7 +38,7 @@ const _: () = assert!(size_of::<Timex>() == 208);
 
 /// A process that is not controlled has no virtual clock, and may not set the machine's.
 fn uncontrolled() -> bool {
-    !S.active.get()
+    !SCHED.active.get()
 }
 
 /// `clock_settime`; returns an error number.
@@ -119,7 +119,7 @@ pub fn adjust(timex: *mut Timex) -> isize {
             }
         }
         _ => {
-            if S.active.get() {
+            if SCHED.active.get() {
                 wire_log::note(Note::ClockRate);
             }
             sys::EPERM

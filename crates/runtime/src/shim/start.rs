@@ -7,11 +7,11 @@ use crate::blocking::descriptors;
 use crate::carrier::fibers;
 use crate::lifecycle::{in_process, reaper, stdin, system_start, zygote};
 use crate::memory::race::{dead_stack, order, shadow};
-use crate::memory::{heap, patch};
+use crate::memory::{heap, patch, symbolic};
 use crate::platform::glibc::real;
 use crate::platform::{allocation, glibc, sys};
 use crate::sched::hooks::HOOKS;
-use crate::sched::{self, S, clock, scope};
+use crate::sched::{self, SCHED, clock, scope};
 use crate::script::{system_mode, unit_mode};
 use crate::wire_log;
 use core::ffi::c_int;
@@ -51,6 +51,7 @@ extern "C" fn init() {
         return;
     }
     plug_in();
+    symbolic::init();
     super::pid::init();
     super::entropy::init(wire.world.seed.load(Relaxed));
     super::cpu::init(wire.world.cpus.load(Relaxed));
@@ -76,7 +77,7 @@ extern "C" fn init() {
     patch::init(wire);
     super::fork::register_own();
     super::process::watch_exits();
-    S.active.set(true);
+    SCHED.active.set(true);
     if heap::init() {
         allocation::serve_heap();
     }
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn __libc_start_main(
     stack_end: usize,
 ) -> c_int {
     let mut entry = main;
-    if S.active.get() {
+    if SCHED.active.get() {
         dead_stack::MAIN_END.store(stack_end, Relaxed);
         thread_entry::set_main(main);
         entry = thread_entry::heisen_main as *const () as usize;

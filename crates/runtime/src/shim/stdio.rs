@@ -12,7 +12,7 @@
 use super::shims;
 use crate::memory::race::order;
 use crate::platform::glibc::{Real, real};
-use crate::sched::{self, S, me, thread};
+use crate::sched::{self, SCHED, me, thread};
 use crate::sched::{dependence, spin};
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -140,7 +140,7 @@ fn oriented(file: usize) -> usize {
 /// Runs before a function that locks `file`: a stream, or the number of a standard stream (4 is standard error
 /// for `perror`). Returns the address of the real function.
 extern "C" fn before(file: usize, pc: usize, function: &'static Real) -> usize {
-    if S.active.get() && USED.load(Relaxed) != 0 {
+    if SCHED.active.get() && USED.load(Relaxed) != 0 {
         // SAFETY: glibc's variables, which the program may set to other streams.
         let standard = unsafe { [0, stdin, stdout, stderr, oriented(stderr)] };
         let file = standard.get(file).copied().unwrap_or(file);

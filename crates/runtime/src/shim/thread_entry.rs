@@ -6,7 +6,7 @@ use crate::carrier::fibers;
 use crate::lifecycle::in_process;
 use crate::sched::dependence;
 use crate::sched::events;
-use crate::sched::{self, S, me, thread};
+use crate::sched::{self, SCHED, me, thread};
 use crate::script::unit_mode;
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
@@ -74,7 +74,7 @@ extern "C" fn fiber_begin() -> Call {
     if !t.timer.get() {
         events::event(heisen_trace::Op::Start, 0, t.start.get());
     }
-    if S.signalled.has(me()) {
+    if SCHED.signalled.has(me()) {
         super::signal::deliver();
     }
     if !t.timer.get() {
@@ -98,7 +98,7 @@ extern "C" fn fiber_exited() -> ! {
 /// Runs thread-local destructors, as the C library does first when a program exits. Then ends the execution if
 /// nothing else is left to do.
 pub fn end_if_done(status: c_int) {
-    if S.active.get() && S.running.get() && super::pid::is_own() {
+    if SCHED.active.get() && SCHED.running.get() && super::pid::is_own() {
         fibers::call_tls_destructors();
         let ran = thread(me()).has_destructors.take();
         if ran && sched::has_others() && !in_process::exit_calls_functions() {
@@ -114,7 +114,7 @@ fn finish_thread() -> ! {
     fibers::call_tls_destructors();
     super::key::run_destructors();
     super::mutex::abandon();
-    if S.live.get() == 1 {
+    if SCHED.live.get() == 1 {
         // As in a native process, the process ends with its last thread, with status 0. This counts as the end
         // of a thread: no other thread is cut off.
         dependence::ended(thread(me()).fs.get());

@@ -11,7 +11,7 @@ use crate::carrier::fibers;
 use crate::lifecycle::refused_calls;
 use crate::platform::glibc::real;
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::handles;
@@ -25,7 +25,7 @@ pub fn call(number: usize, args: [usize; 6], pc: usize) -> isize {
     {
         return result;
     }
-    if S.active.get() {
+    if SCHED.active.get() {
         if let Some(result) = signal(number, args, pc).or_else(|| of_time(number, args, pc)) {
             return result;
         }

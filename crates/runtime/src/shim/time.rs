@@ -9,7 +9,7 @@ use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::events;
 use crate::sched::recurrence;
-use crate::sched::{self, S, Woken};
+use crate::sched::{self, SCHED, Woken};
 use crate::shim::signal::{self, Delivered};
 use crate::wire_log;
 use core::ffi::c_int;
@@ -118,7 +118,7 @@ pub fn seconds(out: *mut i64) -> i64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_yield() -> c_int {
     // glibc has this name for old programs only, and `dlsym` does not find it.
-    if S.active.get() {
+    if SCHED.active.get() {
         sched::yield_point(Op::Yield, caller!());
         return 0;
     }

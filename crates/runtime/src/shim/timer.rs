@@ -26,7 +26,7 @@ use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::events;
 use crate::sched::handles;
-use crate::sched::{self, S, me, thread};
+use crate::sched::{self, SCHED, me, thread};
 use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -118,7 +118,7 @@ impl Timer {
         if self.task.get() != 0 {
             return true;
         }
-        let number = S.count.get();
+        let number = SCHED.count.get();
         let wish = Wish { stack: None, size: STACK, guard: GUARD };
         if number == MAX_THREADS
             || fibers::create(number, run as *const () as usize, self.index(), &wish).is_err()
@@ -136,7 +136,7 @@ impl Timer {
         self.overrun.set(0);
         crate::memory::race::order::teach(self.task.get());
         sched::set_timer(self.task.get(), 0, pc, deadline);
-        S.barred.remove(self.task.get());
+        SCHED.barred.remove(self.task.get());
     }
 
     /// Fires, because its time has come, and sets the next deadline.
@@ -230,23 +230,23 @@ pub fn recheck() {
     for timer in TIMERS.0.iter().filter(|timer| timer.armed()) {
         let task = timer.task.get();
         if !timer.is_watchdog() {
-            S.barred.remove(task);
+            SCHED.barred.remove(task);
             continue;
         }
         let earlier = |number: usize| {
-            let waits = S.late.has(number) && !S.signalled.has(number);
+            let waits = SCHED.late.has(number) && !SCHED.signalled.has(number);
             let watches = thread(number).timer.get();
-            S.enabled.has(number)
+            SCHED.enabled.has(number)
                 && (!waits || !watches && thread(number).deadline.get() < timer.time.deadline())
         };
-        if (0..S.count.get()).any(|number| number != task && earlier(number)) {
-            S.barred.add(task);
+        if (0..SCHED.count.get()).any(|number| number != task && earlier(number)) {
+            SCHED.barred.add(task);
             // A distant watchdog guards against a program that hangs, and is not noted.
             if !clock::is_real() && sched::is_near(timer.time.deadline()) {
                 wire_log::note(Note::Watchdog);
             }
         } else {
-            S.barred.remove(task);
+            SCHED.barred.remove(task);
         }
     }
 }

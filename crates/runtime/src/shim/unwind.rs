@@ -3,7 +3,7 @@
 use super::detours;
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::pause;
 
 static REAL: Real = Real::new(c"_Unwind_RaiseException");
@@ -17,7 +17,7 @@ detours! {
 }
 
 extern "C" fn before(exception: *const u64) -> usize {
-    if S.active.get() && S.running.get() {
+    if SCHED.active.get() && SCHED.running.get() {
         // SAFETY: the unwinder's interface: the class is the first word.
         pause::thrown(unsafe { *exception } == RUST);
     }

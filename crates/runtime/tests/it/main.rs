@@ -18,5 +18,6 @@ mod signals;
 mod stdin;
 mod strings;
 mod suite;
+mod symbolic;
 mod undone;
 mod unjoined;

@@ -1,7 +1,7 @@
 //! Tests of many executions in one process: the changes of one execution do not reach the next, and the
 //! results are the same as with a process for each.
 
-use heisen_testkit::stated::{Stated, each, examples, stated};
+use heisen_testkit::stated::{Stated, built, each, examples, stated};
 use heisen_testkit::traces::{Traces, Ways, tell_all, traces};
 use heisen_testkit::{check_json, compile, heisen, run, scratch, timeless, usual_or_nightly};
 use serde_json::Value;
@@ -251,9 +251,8 @@ fn examples_are_as_with_a_process_for_each() {
     let differences = std::sync::Mutex::new(Vec::new());
     each(&all, |path| {
         let directory = scratch();
-        let file = path.to_str().expect("a plain path");
-        let built = check_json(directory.path(), &["--executions", "1", "-o", "built", file]);
-        let built = Path::new(built["program"].as_str().expect("a path")).to_owned();
+        let file = path.display();
+        let built = PathBuf::from(built(directory.path(), path));
         let ((undone, ways), (forked, _)) =
             (searched(path, &built, &[]), searched(path, &built, &["--fork"]));
         for (undone, forked) in undone.iter().zip(&forked).filter(|(undone, forked)| undone != forked) {
@@ -302,7 +301,7 @@ fn places_that_few_executions_change() {
              }}\n"
         );
         std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
-        let (executions, least) = usual_or_nightly(("1000", 900), ("3000", 2900));
+        let (executions, least) = usual_or_nightly(("300", 250), ("3000", 2900));
         let random = ["--no-instrument", "--strategy", "random", "--executions", executions];
         let args = [&random[..], &["--hang", "300ms", "p.c"]].concat();
         let undone = check_json(directory.path(), &args);

@@ -109,6 +109,7 @@ mod tests {
             diverged: None,
             fingerprint,
             counted: vec![],
+            symbolic: None,
         }
     }
 

@@ -92,6 +92,7 @@ mod tests {
             diverged: None,
             fingerprint: None,
             counted: vec![],
+            symbolic: None,
         }
     }
 

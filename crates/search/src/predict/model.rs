@@ -201,6 +201,7 @@ impl Program {
                     diverged: None,
                     fingerprint: None,
                     counted: vec![],
+                    symbolic: None,
                 };
                 return Ran { execution, hung, accesses };
             }

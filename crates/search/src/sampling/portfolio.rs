@@ -329,6 +329,7 @@ mod tests {
             diverged: None,
             fingerprint: None,
             counted: vec![],
+            symbolic: None,
         }
     }
 

@@ -199,6 +199,7 @@ mod tests {
             diverged: None,
             fingerprint: None,
             counted: vec![],
+            symbolic: None,
         }
     }
 

@@ -2,6 +2,7 @@
 //! known counts.
 
 mod best;
+mod causal;
 mod classes;
 mod dpor;
 mod native;

@@ -14,6 +14,7 @@
 //! access "account" 0x11d9 "account.c:23 deposit"    an access of memory that is a scheduling point
 //! outcome assertion "balance == 200"
 //! signature 8c1d0f6b2a7e4c55
+//! input 0.1 0 32 42 "amount"            an input: creation path of its thread, number, bits, value, name
 //! thread T1 0.1 deposit                 creation path and start function, for the reader
 //! at 12 T1 -> T2 preempt lock 2 "lock" "account.c:23 deposit"
 //! at 30 T0 -> T3 wake cond_signal 2 "ready" "account.c:40 main"
@@ -34,7 +35,9 @@ mod write;
 
 use crate::fault::Faults;
 use crate::finding::{FindingKind, SwitchKind};
+use crate::hash::{EMPTY, thread_key};
 use crate::op::Op;
+use crate::symbolic::{ChosenInput, InputKey};
 use crate::thread::ThreadId;
 use crate::world::World;
 use serde::{Deserialize, Serialize};
@@ -76,6 +79,32 @@ pub struct ThreadLine {
     pub start: String,
 }
 
+/// The value of an input of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputLine {
+    /// The path of creation indices of the thread that reads it.
+    pub path: String,
+    /// Its number among the inputs of that thread, from 0.
+    pub number: u64,
+    /// Its bits.
+    pub width: u32,
+    /// Its value.
+    pub value: u64,
+    /// Its name, for the reader.
+    pub name: String,
+}
+
+impl InputLine {
+    /// The input as a plan chooses it. `None` if the path is not one of a thread.
+    pub fn chosen(&self) -> Option<ChosenInput> {
+        let mut indices = self.path.split('.');
+        let main = indices.next().filter(|first| *first == "0").map(|_| EMPTY);
+        let thread =
+            indices.try_fold(main?, |parent, index| Some(thread_key(parent, index.parse().ok()?)))?;
+        Some(ChosenInput { key: InputKey { thread, number: self.number }, value: self.value })
+    }
+}
+
 /// A schedule file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
@@ -91,6 +120,9 @@ pub struct Schedule {
     /// Whether Rust's standard library was instrumented, too.
     #[serde(default)]
     pub with_std: bool,
+    /// Whether that build was symbolic.
+    #[serde(default)]
+    pub symbolic: bool,
     /// Hash of the executable.
     pub binary: String,
     /// Whether steps are counted from `heisen_ready` rather than from `main`.
@@ -114,6 +146,9 @@ pub struct Schedule {
     /// Name and hash of the file beside it with the recorded input.
     #[serde(default)]
     pub input: Option<(String, String)>,
+    /// The inputs that the program asks for.
+    #[serde(default)]
+    pub inputs: Vec<InputLine>,
     /// The outcome it leads to: kind and message.
     pub outcome: Option<(FindingKind, String)>,
     /// The signature of that outcome.
@@ -128,6 +163,11 @@ impl Schedule {
     /// The number of preemptions among the entries.
     pub fn preemptions(&self) -> u32 {
         self.entries.iter().filter(|e| e.kind == SwitchKind::Preempt).count() as u32
+    }
+
+    /// The inputs as a plan chooses them.
+    pub fn chosen_inputs(&self) -> Vec<ChosenInput> {
+        self.inputs.iter().filter_map(InputLine::chosen).collect()
     }
 }
 

@@ -41,6 +41,7 @@ impl Schedule {
                 "source" => schedule.source = Some(words.string("the source file")?),
                 "instrumented" => schedule.instrumented = true,
                 "with-std" => schedule.with_std = true,
+                "symbolic" => schedule.symbolic = true,
                 "binary" => schedule.binary = words.word("a hash")?.to_owned(),
                 "at-ready" => schedule.at_ready = true,
                 "steps-limit" => schedule.steps_limit = words.number("a number of steps")?,
@@ -85,6 +86,7 @@ impl Schedule {
                     let name = words.text("the file of the recorded input")?;
                     schedule.input = Some((name, words.word("its hash")?.to_owned()));
                 }
+                "input" => schedule.inputs.push(words.input()?),
                 "symmetry" => schedule.symmetry = true,
                 "spurious" => schedule.spurious = words.number("a number of spurious wake-ups")?,
                 "faults" => {

@@ -1,7 +1,7 @@
 //! Tests that a written schedule is read back unchanged, and that a damaged one is refused with the wrong
 //! line.
 
-use super::{Entry, Schedule, ThreadLine};
+use super::{Entry, InputLine, Schedule, ThreadLine};
 use crate::access::{Accesses, CodePlace};
 use crate::fault::{Fault, Faults};
 use crate::finding::{FindingKind, SwitchKind};
@@ -18,6 +18,7 @@ fn sample() -> Schedule {
         source: Some(b"examples/c/account.c".to_vec()),
         instrumented: true,
         with_std: true,
+        symbolic: true,
         binary: "00ff".into(),
         at_ready: true,
         steps_limit: 10,
@@ -44,6 +45,10 @@ fn sample() -> Schedule {
             },
         },
         input: Some(("a.input".into(), "0a".into())),
+        inputs: vec![
+            InputLine { path: "0".into(), number: 0, width: 64, value: u64::MAX, name: "a \"b\"".into() },
+            InputLine { path: "0.1.2".into(), number: 3, width: 8, value: 0, name: String::new() },
+        ],
         outcome: Some((FindingKind::ExitStatus, "exit \\ \"1\"".into())),
         signature: "abc".into(),
         threads: vec![ThreadLine { thread: ThreadId(1), path: "0.1".into(), start: "worker".into() }],

@@ -1,6 +1,6 @@
 //! The words of one line of a schedule file: numbers, names, quoted strings, and entries made of them.
 
-use super::{Entry, ParseError};
+use super::{Entry, InputLine, ParseError};
 use crate::fault::Fault;
 use crate::finding::SwitchKind;
 use crate::op::Op;
@@ -38,6 +38,23 @@ impl<'a> Words<'a> {
     pub(super) fn thread(&mut self) -> Result<ThreadId, ParseError> {
         let word = self.word("a thread")?;
         word.parse().or_else(|()| error(self.line, format!("{word:?} is not a thread (they are T0, T1, …)")))
+    }
+
+    pub(super) fn input(&mut self) -> Result<InputLine, ParseError> {
+        let input = InputLine {
+            path: self.word("the creation path of a thread")?.to_owned(),
+            number: self.number("the number of an input")?,
+            width: self.number("a number of bits")?,
+            value: self.number("a value")?,
+            name: self.text("the name of the input")?,
+        };
+        if input.chosen().is_none() {
+            return error(
+                self.line,
+                format!("{:?} is not the creation path of a thread, such as 0.1", input.path),
+            );
+        }
+        Ok(input)
     }
 
     pub(super) fn entry(&mut self) -> Result<Entry, ParseError> {

@@ -1,6 +1,6 @@
 //! Writes a schedule file. Default values are left out, so that files stay short.
 
-use super::{Schedule, VERSION};
+use super::{InputLine, Schedule, VERSION};
 use crate::access::CodePlace;
 use crate::finding::SwitchKind;
 use crate::stdin::Stdin;
@@ -30,6 +30,9 @@ impl Schedule {
         if self.with_std {
             out.push_str("with-std\n");
         }
+        if self.symbolic {
+            out.push_str("symbolic\n");
+        }
         writeln!(out, "binary {}", self.binary)?;
         if self.at_ready {
             out.push_str("at-ready\n");
@@ -39,6 +42,9 @@ impl Schedule {
         self.write_world(out)?;
         if let Some((name, hash)) = &self.input {
             writeln!(out, "input-file {} {hash}", quote(name.as_bytes()))?;
+        }
+        for InputLine { path, number, width, value, name } in &self.inputs {
+            writeln!(out, "input {path} {number} {width} {value} {}", quote(name.as_bytes()))?;
         }
         if self.symmetry {
             out.push_str("symmetry\n");

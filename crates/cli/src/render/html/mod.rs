@@ -154,6 +154,7 @@ struct Summary {
     orderings: Vec<Ordering>,
     evidence: Option<Evidence>,
     no_return: Option<NoReturn>,
+    out_of_time: bool,
     remedies: Vec<Remedy>,
     reduction: Reduction,
     /// Whether the document has an explanation.
@@ -180,6 +181,7 @@ impl Summary {
             orderings: serde_json::from_value(part("orderings")).unwrap_or_default(),
             evidence: serde_json::from_value(part("evidence")).unwrap_or_default(),
             no_return: serde_json::from_value(part("no_return")).unwrap_or_default(),
+            out_of_time: explanation["out_of_time"] == true,
             remedies: serde_json::from_value(part("remedies")).unwrap_or_default(),
             reduction: serde_json::from_value(part("reduction")).unwrap_or_default(),
             explained: explanation.is_object(),
@@ -227,7 +229,9 @@ impl Summary {
             writeln!(out, "</ul>")?;
         }
         let confirmed = self.evidence.map(|found| explanation::evidence(found, self.orderings.len()));
-        let sentences = confirmed.into_iter().chain(self.no_return.as_ref().map(explanation::no_return));
+        let out_of_time = self.out_of_time.then(|| explanation::OUT_OF_TIME.to_owned());
+        let no_return = self.no_return.as_ref().map(explanation::no_return);
+        let sentences = confirmed.into_iter().chain(no_return).chain(out_of_time);
         for sentence in sentences {
             writeln!(out, "<p>{}.</p>", escaped(&capital(&sentence)))?;
         }

@@ -6,6 +6,7 @@ use super::describe::{
     Pointed, describe_cycle, describe_events, describe_thread, held_by, holders_for, is_timer, object_name,
     or_place, path_of, paused_stack, thread_name,
 };
+use super::globals::Globals;
 use super::moments::{MAX_MOMENTS, Wanted};
 use super::namer::Namer;
 use super::outside_waits;
@@ -43,11 +44,13 @@ pub(super) struct Watcher {
     pub(super) lines: Vec<ThreadLine>,
     pub(super) trace: Vec<TraceLine>,
     pub(super) diverged: String,
-    pub(super) thrown: Option<(ThreadId, Stack)>,
+    /// The thread and the stack of the first panic, and how many events came before it.
+    pub(super) thrown: Option<(ThreadId, Stack, u32)>,
     pub(super) misused: Option<(ThreadId, Stack)>,
     pub(super) memory: Option<heap_error::Error>,
     pub(super) recurrence: Recurrence,
     pub(super) namer: Namer,
+    pub(super) globals: Globals,
     pub(super) pointed: Pointed,
     /// Events whose stack or name only a pause at the event can show, by their number.
     pub(super) wanted: Vec<(u32, Wanted, Target)>,
@@ -85,7 +88,7 @@ impl Observer for Watcher {
                 stop::THROW => {
                     // The first panic is the cause; later ones are mostly its consequences.
                     let stack = view.stack(registers(wire));
-                    self.thrown.get_or_insert((thread, stack));
+                    self.thrown.get_or_insert((thread, stack, report_of(wire).events.load(Relaxed)));
                 }
                 stop::MISUSE => {
                     self.misused = Some((thread, view.stack(registers(wire))));
@@ -138,6 +141,7 @@ impl Watcher {
             SwitchKind::Choose(value) => format!("{value} of {options}"),
             _ => object_name(view, wire, &mut self.namer, op, stop.object.load(Relaxed)),
         };
+        self.globals.at_switch(view);
         self.switches.push(Switch {
             step: stop.step.load(Relaxed),
             from: ThreadId(from as u16),
@@ -154,6 +158,7 @@ impl Watcher {
         let running = wire.stop.thread.load(Relaxed) as usize;
         self.thread = Some(ThreadId(running as u16));
         self.stack = or_place(view.stack(registers(wire)), view, &wire.threads[running]);
+        self.globals.at_end(view);
         let events = read_events(wire);
         let count = report_of(wire).threads.load(Relaxed) as usize;
         let mut holders = Vec::new();

@@ -9,7 +9,9 @@ use crate::platform::sys::Mapping;
 use crate::process::capture::Capture;
 use crate::process::exit_status::describe_status;
 use crate::process::hooks::Hooks;
+use crate::process::run_config::BACKTRACE;
 use crate::process::stdin;
+use crate::process::symbolic_trace::TraceMemory;
 use crate::program::Program;
 use heisen_trace::World;
 use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, runner, turn, world};
@@ -105,6 +107,9 @@ impl Zygote {
         }
         let mut command = Command::new(&program.path);
         command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+        if !config.backtraces {
+            command.env(BACKTRACE, "0");
+        }
         if let Some(directory) = &program.directory {
             command.current_dir(directory);
         }
@@ -126,6 +131,10 @@ impl Zygote {
             sys::set_filter(&mut command, seccomp::instructions());
         }
         let fd = mapping.pass_to(&mut command);
+        let symbolic = config.symbolic.as_ref().map(TraceMemory::new).transpose()?;
+        if let Some(memory) = &symbolic {
+            memory.pass_to(&mut command);
+        }
         if config.listens {
             mapping.wire().world.flags.fetch_or(world::FREE | world::LISTENS, Relaxed);
         }
@@ -150,6 +159,7 @@ impl Zygote {
             spinning: false,
             suspicion: SUSPECT,
             known: Default::default(),
+            symbolic,
             deadline: None,
             gone: false,
             ended: false,

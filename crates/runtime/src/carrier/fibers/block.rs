@@ -3,7 +3,7 @@
 
 use crate::platform::glibc::tcb;
 use crate::platform::sys;
-use crate::sched::{S, Thread, thread};
+use crate::sched::{SCHED, Thread, thread};
 use core::arch::asm;
 use heisen_wire::TID_BASE;
 
@@ -53,13 +53,13 @@ pub fn take_off_list(fs: usize) {
 
 /// The number of the thread with this thread id, as a mutex records it.
 pub fn thread_of_tid(tid: i32) -> Option<usize> {
-    usize::try_from(tid.wrapping_sub(TID_BASE)).ok().filter(|&n| n < S.count.get())
+    usize::try_from(tid.wrapping_sub(TID_BASE)).ok().filter(|&n| n < SCHED.count.get())
 }
 
 /// Calls `ask` while the thread's control block has the id of the kernel thread, for functions that pass the
 /// id to the kernel.
 pub fn with_kernel_id<R>(handle: usize, ask: impl FnOnce() -> R) -> R {
-    if S.kernel.get() {
+    if SCHED.kernel.get() {
         return ask();
     }
     let id = read::<i32>(handle + tcb::TID);

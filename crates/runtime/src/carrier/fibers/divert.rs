@@ -2,7 +2,7 @@
 //! the switch leaves.
 
 use super::block::{read, write};
-use crate::sched::{S, Thread, hooks};
+use crate::sched::{SCHED, Thread, hooks};
 use core::arch::global_asm;
 use heisen_wire::saved;
 
@@ -53,7 +53,7 @@ extern "C" fn diverted() {
 /// Makes a thread that is switched out take its signals when it is switched to, by another frame below its
 /// own. So the path of a scheduling point needs no test for signals.
 pub fn divert(t: &Thread) {
-    if S.kernel.get() {
+    if SCHED.kernel.get() {
         // The thread waits for the baton somewhere below its frame, and checks this flag itself.
         t.diverted.set(true);
         return;

@@ -1,6 +1,6 @@
 //! Stacks of threads: mapped with a guard below them, pooled and reused.
 
-use super::F;
+use super::FIBERS;
 use crate::platform::sys;
 use crate::sched::{Thread, hooks};
 use core::cell::Cell;
@@ -31,7 +31,7 @@ pub struct Wish {
 impl Wish {
     /// The stack of a thread without attributes.
     pub fn usual() -> Wish {
-        Wish { stack: None, size: F.stack_size.get(), guard: F.guard_size.get() }
+        Wish { stack: None, size: FIBERS.stack_size.get(), guard: FIBERS.guard_size.get() }
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn map_stack(size: usize, guard: usize) -> Option<Stack> {
 
 /// Maps this many more stacks for the pool, or fewer if there is no room.
 pub fn add_to_pool(count: usize, size: usize, guard: usize) {
-    for _ in 0..count.min(POOL - F.pooled.get()) {
+    for _ in 0..count.min(POOL - FIBERS.pooled.get()) {
         let Some(stack) = map_stack(size, guard) else { break };
         give_back(stack);
     }
@@ -59,29 +59,29 @@ pub fn add_to_pool(count: usize, size: usize, guard: usize) {
 /// Takes a stack from the pool: the latest that fits.
 pub(super) fn take_from_pool(size: usize, guard: usize) -> Option<Stack> {
     let fits = |stack: &Cell<Stack>| (stack.get().size, stack.get().guard) == (size, guard);
-    let pooled = &F.pool[..F.pooled.get()];
+    let pooled = &FIBERS.pool[..FIBERS.pooled.get()];
     let found = pooled.iter().rposition(fits)?;
     let stack = pooled[found].get();
     let last = pooled.len() - 1;
     pooled[found].set(pooled[last].get());
-    F.pooled.set(last);
+    FIBERS.pooled.set(last);
     Some(stack)
 }
 
 /// The stacks in the pool: where each begins and ends.
 pub fn spare_stacks() -> impl Iterator<Item = (usize, usize)> {
     let ends = |Stack { base, size, guard, .. }: Stack| (base, base + guard + size);
-    F.pool[..F.pooled.get()].iter().map(move |stack| ends(stack.get()))
+    FIBERS.pool[..FIBERS.pooled.get()].iter().map(move |stack| ends(stack.get()))
 }
 
 /// Puts a stack into the pool. If the pool is full, another stack is unmapped. Otherwise a program that
 /// creates threads one after the other would run out of memory.
 pub(super) fn give_back(stack: Stack) {
-    if F.pooled.get() < POOL {
-        F.pool[F.pooled.get()].set(stack);
-        F.pooled.set(F.pooled.get() + 1);
+    if FIBERS.pooled.get() < POOL {
+        FIBERS.pool[FIBERS.pooled.get()].set(stack);
+        FIBERS.pooled.set(FIBERS.pooled.get() + 1);
     } else {
-        let other = F.pool[0].replace(stack);
+        let other = FIBERS.pool[0].replace(stack);
         sys::unmap(other.base, other.guard + other.size);
         sys::raise_data_limit(-(other.size as isize));
     }

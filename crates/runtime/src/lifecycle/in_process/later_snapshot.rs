@@ -21,7 +21,7 @@ use crate::carrier::fibers;
 use crate::lifecycle::begin as execution;
 use crate::sched::decision::await_choice;
 use crate::sched::plan;
-use crate::sched::{S, me, thread};
+use crate::sched::{SCHED, me, thread};
 use crate::sched::{dependence, policy, sleep_sets};
 use crate::wire_log;
 use core::cell::Cell;
@@ -117,9 +117,11 @@ pub fn begin(c: &Control, wire: &Wire) {
     let shared_until = wire.shared_until.load(Relaxed);
     let requested = shared_until != 0 && c.resets.get() == 0;
     let misfits = wire.misfits.load(Relaxed);
+    // A symbolic trace begins at `main`.
+    let whole = wire_log::flags() & flag::SYMBOLIC != 0;
     let few = misfits < MOST_MISFITS + wire.resets.load(Relaxed) / OF_EACH;
     let by_itself = few && c.resets.get() >= if misfits == 0 { AFTER } else { AFTER_OTHERS };
-    may_move(wire, if requested { shared_until } else { 0 }, requested || by_itself);
+    may_move(wire, if requested { shared_until } else { 0 }, !whole && (requested || by_itself));
     c.later.stacks[0].set(c.later.stacks[1].replace(0));
 }
 
@@ -196,7 +198,7 @@ impl LaterSnapshot {
         self.there.set(true);
         self.asked.set(Asked::by(plan));
         self.choice.set(step);
-        self.steps.set(S.step.get());
+        self.steps.set(SCHED.step.get());
         self.followed.set(followed);
         self.threads.set(report.threads.load(Relaxed));
         self.notes.set(report.notes.load(Relaxed));

@@ -34,7 +34,7 @@ pub use handlers::{exit_calls_functions, quick_exit_calls_functions, registered,
 
 use crate::lifecycle::{begin as execution, zygote};
 use crate::platform::{constant, sys};
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::hooks::{self, HOOKS};
 use crate::wire_log;
 use core::arch::{asm, naked_asm};
@@ -162,7 +162,8 @@ fn control() -> &'static Control {
 
 /// Whether the slots of this turn can run in a runner.
 pub fn suits(wire: &Wire) -> bool {
-    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES | flag::LATE;
+    const PLAIN: u32 =
+        flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES | flag::LATE | flag::SYMBOLIC;
     wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
 }
 
@@ -394,7 +395,7 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     let slot = &wire.slots[number];
     // An execution that is cut off in the middle leaves changes behind that others do not.
     let exits = slot.report.end.load(Relaxed) == end::EXIT && slot.status.load(Relaxed) == 0;
-    let unusual = !exits || S.live.get() > 1;
+    let unusual = !exits || SCHED.live.get() > 1;
     // Systematic strategies use the default policy and make claims, so predictions must not affect them.
     let exact = slot.plan.policy.load(Relaxed) == policy::DEFAULT;
     if c.snapshot.put_back(unverified == 0 && (thorough || careful != 0), exact) {

@@ -20,6 +20,7 @@
 //! which sees every system call, makes the buffers of a call dirty before it is made.
 
 use crate::carrier::fibers;
+use crate::memory::symbolic;
 use crate::platform::glibc;
 use crate::platform::sys;
 use crate::sched::{me, thread, threads};
@@ -115,7 +116,7 @@ impl Snapshot {
         let mut error = None;
         sys::each_mapping(|from, to, rights, name| {
             let ours = from >= super::BASE && to <= super::HANDLERS + super::HANDLERS_SIZE;
-            if rights[1] == b'w' && !ours && error.is_none() {
+            if rights[1] == b'w' && !ours && !symbolic::owns(from) && error.is_none() {
                 error = self.add(from, to, rights, name).err();
             }
         });

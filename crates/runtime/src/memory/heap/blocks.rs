@@ -72,7 +72,7 @@ struct Blocks {
     lists: [Cell<usize>; CLASSES],
 }
 
-static B: Guarded<Blocks> = Guarded::new(Blocks {
+static BLOCKS: Guarded<Blocks> = Guarded::new(Blocks {
     frontier: Cell::new(BASE),
     usable: Cell::new(BASE),
     lists: [const { Cell::new(0) }; CLASSES],
@@ -94,12 +94,12 @@ pub fn reserve() -> bool {
 /// Makes the range usable up to an address, together with its marks.
 #[cold]
 fn grow(to: usize) -> bool {
-    let from = B.usable.get();
+    let from = BLOCKS.usable.get();
     let to = to.next_multiple_of(STEP);
     if to > BASE + LENGTH || !sys::make_usable(from, to - from) || !marks::grow(from, to) {
         return false;
     }
-    B.usable.set(to);
+    BLOCKS.usable.set(to);
     true
 }
 
@@ -142,17 +142,21 @@ pub fn take(bytes: usize, alignment: usize) -> Option<(Block, bool)> {
     // With this many more bytes the block contains an aligned address.
     let spare = if alignment > ALIGN { alignment } else { 0 };
     let (class, room) = class_of(bytes + spare);
-    let (block, fresh) = match B.lists[class].get() {
+    let (block, fresh) = match BLOCKS.lists[class].get() {
         0 => (extend(class, room)?, true),
         start => {
             let block = Block(start);
             let next = block.record().link.get();
             // A program that writes to freed memory may have overwritten the record.
-            B.lists[class].set(if super::contains(next) && next.is_multiple_of(ALIGN) { next } else { 0 });
+            BLOCKS.lists[class].set(if super::contains(next) && next.is_multiple_of(ALIGN) {
+                next
+            } else {
+                0
+            });
             // The pages of a large block were returned to the kernel.
             let (from, to) = block.pages();
             if room >= LARGE && !sys::make_usable(from, to - from) {
-                B.lists[class].set(start);
+                BLOCKS.lists[class].set(start);
                 return None;
             }
             (block, false)
@@ -165,9 +169,9 @@ pub fn take(bytes: usize, alignment: usize) -> Option<(Block, bool)> {
 /// Makes a block behind all others.
 #[inline]
 fn extend(class: usize, room: usize) -> Option<Block> {
-    let start = B.frontier.get() + RECORD;
+    let start = BLOCKS.frontier.get() + RECORD;
     let end = start + room;
-    if end + RECORD > B.usable.get() && !grow(end + RECORD) {
+    if end + RECORD > BLOCKS.usable.get() && !grow(end + RECORD) {
         return None;
     }
     close_off(end);
@@ -179,7 +183,7 @@ fn extend(class: usize, room: usize) -> Option<Block> {
 
 /// The next record will be here; until then it is a guard.
 fn close_off(end: usize) {
-    B.frontier.set(end);
+    BLOCKS.frontier.set(end);
     record_at(end).state.set(state::NONE);
     marks::guard(end, RECORD);
 }
@@ -376,7 +380,7 @@ impl Block {
         let (class, size, serial) = (record.class.get(), record.size.get(), record.serial.get());
         let (thread, pc) = self.allocated();
         let (freed_by, free_pc) = self.freed();
-        let list = &B.lists[class as usize];
+        let list = &BLOCKS.lists[class as usize];
         let block = Block(origin);
         if block != self {
             // Back to its position before it was aligned.
@@ -401,13 +405,13 @@ impl Block {
 
 /// All blocks from the lowest address on, in use or not.
 pub fn all() -> impl Iterator<Item = Block> {
-    let next = |from: usize| marks::next_record(from, B.frontier.get());
+    let next = |from: usize| marks::next_record(from, BLOCKS.frontier.get());
     core::iter::successors(next(BASE), move |&at| next(at + RECORD)).map(|at| Block(at + RECORD))
 }
 
 /// The end of the part in use.
 pub fn frontier() -> usize {
-    B.frontier.get()
+    BLOCKS.frontier.get()
 }
 
 /// Copies bytes between two blocks.

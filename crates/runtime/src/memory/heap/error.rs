@@ -4,7 +4,7 @@
 use super::blocks::{self, Block};
 use super::info;
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::pause;
 use crate::wire_log;
 use core::sync::atomic::Ordering::Relaxed;
@@ -20,7 +20,7 @@ pub fn fail(what: u32, address: usize, size: usize, bad: usize, block: Option<Bl
 
 /// Reports an error that was described, and ends the execution.
 pub fn tell(what: u32, address: usize, pc: usize) -> ! {
-    if !S.running.get() {
+    if !SCHED.running.get() {
         // Before the zygote parks there is no execution to report on.
         sys::write(2, b"heisen: a memory error (");
         sys::write(2, name(what));

@@ -9,12 +9,12 @@
 //! The registers of a thread are on its stack, because it is switched out or in a call to this function.
 
 use super::blocks::{self, Block, state};
-use super::{BASE, H, contains, error, marks, quarantine, serves};
+use super::{BASE, HEAP, contains, error, marks, quarantine, serves};
 use crate::carrier::fibers;
-use crate::memory::race;
+use crate::memory::{race, symbolic};
 use crate::platform::registers;
 use crate::platform::sys;
-use crate::sched::{S, Thread, me, thread, threads};
+use crate::sched::{SCHED, Thread, me, thread, threads};
 use crate::wire_log;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use heisen_wire::{NO_THREAD, misuse};
@@ -33,7 +33,7 @@ struct Pending {
 /// finding.
 #[inline(never)]
 pub fn look_for_leaks(pc: usize) {
-    if !H.leaks.get() || !serves() || !S.running.get() {
+    if !HEAP.leaks.get() || !serves() || !SCHED.running.get() {
         return;
     }
     let live = blocks::all().filter(|block| block.state() == state::LIVE).count();
@@ -126,7 +126,7 @@ fn roots(here: usize, pending: &mut Pending) {
     }
     let main = if me() == 0 { here } else { thread(0).sp.get() };
     sys::each_mapping(|from, to, rights, name| {
-        let ours = (BASE..quarantine::END).contains(&from) || race::owns(from);
+        let ours = (BASE..quarantine::END).contains(&from) || race::owns(from) || symbolic::owns(from);
         if rights[1] != b'w' || rights[3] != b'p' || ours || to - from > HUGE {
             return;
         }

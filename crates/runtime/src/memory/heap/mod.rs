@@ -27,11 +27,12 @@ mod quarantine;
 
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::memory::symbolic;
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::dependence;
 use crate::sched::pause;
-use crate::sched::{S, me};
+use crate::sched::{SCHED, me};
 use crate::wire_log;
 use blocks::{Block, state};
 use core::cell::Cell;
@@ -62,7 +63,7 @@ struct Heap {
     stop_at_free: Cell<u32>,
 }
 
-static H: Guarded<Heap> = Guarded::new(Heap {
+static HEAP: Guarded<Heap> = Guarded::new(Heap {
     on: Cell::new(false),
     leaks: Cell::new(false),
     serial: Cell::new(0),
@@ -76,31 +77,31 @@ pub fn init() -> bool {
     if flags & heisen_wire::heap::ON == 0 {
         return false;
     }
-    H.leaks.set(flags & heisen_wire::heap::LEAKS != 0);
+    HEAP.leaks.set(flags & heisen_wire::heap::LEAKS != 0);
     glibc_begins();
-    H.on.set(blocks::reserve());
-    H.on.get()
+    HEAP.on.set(blocks::reserve());
+    HEAP.on.get()
 }
 
 /// An execution begins.
 pub fn begin() {
     let wire = &wire_log::wire().heap;
     let wanted = wire.flags.load(core::sync::atomic::Ordering::Relaxed) & heisen_wire::heap::ON != 0;
-    if wanted && !H.on.get() {
+    if wanted && !HEAP.on.get() {
         wire_log::note(Note::NoHeap);
     }
     let number = |field: &core::sync::atomic::AtomicU64| match wire_log::stops() {
         true => field.load(core::sync::atomic::Ordering::Relaxed) as u32,
         false => 0,
     };
-    H.stop_at_alloc.set(number(&wire.stop_at_alloc));
-    H.stop_at_free.set(number(&wire.stop_at_free));
+    HEAP.stop_at_alloc.set(number(&wire.stop_at_alloc));
+    HEAP.stop_at_free.set(number(&wire.stop_at_free));
 }
 
 /// Whether allocations come from the checked heap now.
 #[inline]
 pub fn serves() -> bool {
-    S.active.get() && H.on.get()
+    SCHED.active.get() && HEAP.on.get()
 }
 
 /// Whether an address lies in the checked heap.
@@ -152,15 +153,17 @@ pub fn allocate_zeroed(count: usize, bytes: usize, pc: usize) -> usize {
     if !fresh {
         block.clear(bytes);
     }
-    born(block, bytes, fresh, pc)
+    let address = born(block, bytes, fresh, pc);
+    symbolic::zeroed(address, bytes, pc);
+    address
 }
 
 #[inline(always)]
 fn born(block: Block, bytes: usize, fresh: bool, pc: usize) -> usize {
-    let serial = H.serial.get().wrapping_add(1);
-    H.serial.set(serial);
+    let serial = HEAP.serial.get().wrapping_add(1);
+    HEAP.serial.set(serial);
     block.begin(bytes, fresh, serial, me() as u16, pc);
-    if serial == H.stop_at_alloc.get() {
+    if serial == HEAP.stop_at_alloc.get() {
         pause::stop_at(stop::ALLOCATED);
     }
     block.start()
@@ -173,7 +176,7 @@ const MOST_WRITTEN: usize = 4096;
 #[inline]
 pub fn free(address: usize, pc: usize) {
     let Some(block) = live(address, misuse::DOUBLE_FREE, pc) else { return };
-    if block.serial() == H.stop_at_free.get() {
+    if block.serial() == HEAP.stop_at_free.get() {
         pause::stop_at(stop::FREED);
     }
     // For the race check, freeing a block writes to it, so that an unordered access to it becomes a scheduling
@@ -231,6 +234,7 @@ pub fn reallocate(address: usize, bytes: usize, pc: usize, other: impl FnOnce(us
     let new = allocate(bytes, ALIGN, pc);
     if new != 0 {
         blocks::copy(address, new, old.min(bytes));
+        symbolic::moved(new, address, old.min(bytes), pc);
         free(address, pc);
     }
     new

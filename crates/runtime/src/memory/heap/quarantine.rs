@@ -27,7 +27,7 @@ struct Quarantine {
     bytes: Cell<usize>,
 }
 
-static Q: Guarded<Quarantine> =
+static QUARANTINE: Guarded<Quarantine> =
     Guarded::new(Quarantine { into: Cell::new(0), out: Cell::new(0), bytes: Cell::new(0) });
 
 /// Maps the ring.
@@ -43,13 +43,13 @@ fn place(number: usize) -> &'static Cell<Block> {
 /// Adds a freed block.
 #[inline]
 pub fn add(block: Block) {
-    if Q.into.get() - Q.out.get() == PLACES {
+    if QUARANTINE.into.get() - QUARANTINE.out.get() == PLACES {
         release();
     }
-    place(Q.into.get()).set(block);
-    Q.into.set(Q.into.get() + 1);
-    Q.bytes.set(Q.bytes.get() + block.capacity());
-    while Q.bytes.get() > BYTES {
+    place(QUARANTINE.into.get()).set(block);
+    QUARANTINE.into.set(QUARANTINE.into.get() + 1);
+    QUARANTINE.bytes.set(QUARANTINE.bytes.get() + block.capacity());
+    while QUARANTINE.bytes.get() > BYTES {
         release();
     }
 }
@@ -57,12 +57,12 @@ pub fn add(block: Block) {
 /// Releases the oldest block.
 #[inline]
 fn release() {
-    let block = place(Q.out.get()).get();
-    Q.out.set(Q.out.get() + 1);
+    let block = place(QUARANTINE.out.get()).get();
+    QUARANTINE.out.set(QUARANTINE.out.get() + 1);
     // A block that is soon released was last used long ago.
-    if Q.into.get() - Q.out.get() > AHEAD {
-        place(Q.out.get() + AHEAD).get().prefetch();
+    if QUARANTINE.into.get() - QUARANTINE.out.get() > AHEAD {
+        place(QUARANTINE.out.get() + AHEAD).get().prefetch();
     }
-    Q.bytes.set(Q.bytes.get().saturating_sub(block.capacity()));
+    QUARANTINE.bytes.set(QUARANTINE.bytes.get().saturating_sub(block.capacity()));
     block.reuse();
 }

@@ -21,7 +21,7 @@ struct Arena {
     free: [Cell<usize>; CLASSES],
 }
 
-static A: Guarded<Arena> =
+static ARENA: Guarded<Arena> =
     Guarded::new(Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] });
 
 fn class(bytes: usize) -> u32 {
@@ -31,7 +31,7 @@ fn class(bytes: usize) -> u32 {
 /// Takes a block of at least this many bytes, with any content, aligned to 16.
 pub fn take(bytes: usize) -> usize {
     let class = class(bytes);
-    let free = &A.free[class as usize];
+    let free = &ARENA.free[class as usize];
     let block = free.get();
     if block != 0 {
         // SAFETY: a free block begins with the address of the next one.
@@ -39,17 +39,17 @@ pub fn take(bytes: usize) -> usize {
         return block;
     }
     let size = 1 << class;
-    if A.next.get() + size > A.end.get() {
+    if ARENA.next.get() + size > ARENA.end.get() {
         grow(size);
     }
-    let block = A.next.get();
-    A.next.set(block + size);
+    let block = ARENA.next.get();
+    ARENA.next.set(block + size);
     block
 }
 
 /// Frees a block.
 pub fn give(block: usize, bytes: usize) {
-    let free = &A.free[class(bytes) as usize];
+    let free = &ARENA.free[class(bytes) as usize];
     // SAFETY: the block is as large, and no longer in use.
     unsafe { *(block as *mut usize) = free.get() };
     free.set(block);
@@ -57,11 +57,11 @@ pub fn give(block: usize, bytes: usize) {
 
 #[cold]
 fn grow(size: usize) {
-    let at = if A.end.get() == 0 { BASE } else { A.end.get() };
+    let at = if ARENA.end.get() == 0 { BASE } else { ARENA.end.get() };
     let length = size.next_multiple_of(STEP);
     sys::map_at(at, length);
-    if A.end.get() == 0 {
-        A.next.set(at);
+    if ARENA.end.get() == 0 {
+        ARENA.next.set(at);
     }
-    A.end.set(at + length);
+    ARENA.end.set(at + length);
 }

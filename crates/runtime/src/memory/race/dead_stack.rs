@@ -58,7 +58,9 @@ fn is_dead(address: usize, other: usize) -> bool {
         return fibers::spare_stacks().any(|(from, to)| (from..to).contains(&address));
     }
     // In the middle of a function there may be variables below its frame.
-    t.begun.get() && !t.amid.get() && caller_frame(t, &stack_of(other)).is_some_and(|frame| address < frame)
+    t.begun.get()
+        && !t.mid_function.get()
+        && caller_frame(t, &stack_of(other)).is_some_and(|frame| address < frame)
 }
 
 /// The stack pointer of the function that called the runtime, in a thread that is switched out.

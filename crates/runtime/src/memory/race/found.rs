@@ -52,7 +52,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     conflict.kinds.store(old.kind() | new.kind() << 16, Relaxed);
     let size = |access: &Access| access.bytes().count_ones() as usize;
     conflict.sizes.store(both(size(old), size(new)), Relaxed);
-    conflict.step.store(crate::sched::S.step.get(), Relaxed);
+    conflict.step.store(crate::sched::SCHED.step.get(), Relaxed);
     wire_log::set_conflicts(count + 1);
 }
 

@@ -66,13 +66,15 @@ pub mod points;
 pub mod shadow;
 pub mod vector_clock;
 
+use crate::memory::symbolic;
 use crate::platform::{allocation, sys};
-use crate::sched::S;
+use crate::sched::SCHED;
 pub use crate::sched::access_mode::{MODE, is_on, mode};
 use crate::script::system_mode;
 use crate::wire_log;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_wire::access as flags;
+use heisen_wire::flag;
 
 /// Whether all atomic operations are scheduling points. This is so if the check is off, because then nothing
 /// shows which of them conflict.
@@ -82,7 +84,8 @@ static ALL_ATOMICS: AtomicBool = AtomicBool::new(false);
 pub fn instrumented() {
     if system_mode::is_on() {
         wire_log::wire().instrumented.store(1, Relaxed);
-    } else if S.active.get() && wire_log::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
+    } else if SCHED.active.get() && wire_log::wire().instrumented.swap(1, Relaxed) == 0 && SCHED.running.get()
+    {
         begin();
     }
 }
@@ -96,7 +99,12 @@ pub fn prepare() {
         return;
     }
     sys::each_mapping(|from, to, rights, _| {
-        if rights[1] == b'w' && rights[3] == b'p' && to - from <= LARGE && !owns(from) {
+        if rights[1] == b'w'
+            && rights[3] == b'p'
+            && to - from <= LARGE
+            && !owns(from)
+            && !symbolic::owns(from)
+        {
             shadow::prepare(from, to);
         }
     });
@@ -117,7 +125,7 @@ pub fn begin() {
         allocation::follow();
     }
     ALL_ATOMICS.store(bits == 0, Relaxed);
-    if asked & flags::ALL != 0 {
+    if asked & flags::ALL != 0 || wire_log::flags() & flag::SYMBOLIC != 0 {
         bits |= mode::ALL;
     }
     if points::any() {

@@ -12,7 +12,7 @@ use crate::platform::baton::Guarded;
 use crate::sched::access_mode::{is_on, mode};
 use crate::sched::epoch::Epoch;
 use crate::sched::hooks::HOOKS;
-use crate::sched::{S, me, thread as record, threads};
+use crate::sched::{SCHED, me, thread as record, threads};
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
@@ -29,7 +29,7 @@ pub struct Threads {
     fence_acquire: [Known; MAX_THREADS],
 }
 
-pub static T: Guarded<Threads> = Guarded::new(Threads {
+pub static THREADS: Guarded<Threads> = Guarded::new(Threads {
     clocks: [const { Known::new() }; MAX_THREADS],
     fence_release: [const { Known::new() }; MAX_THREADS],
     fence_acquire: [const { Known::new() }; MAX_THREADS],
@@ -47,34 +47,35 @@ pub fn plug_in() {
 /// The epoch of the running thread, without any bytes.
 #[inline(always)]
 pub fn now() -> Epoch {
-    S.now.get()
+    SCHED.now.get()
 }
 
 /// Whether scheduling points order an epoch before the thread's current step.
 #[inline(always)]
 pub fn knows(thread: usize, epoch: Epoch) -> bool {
-    T.clocks[thread].points.of(epoch.thread()) >= epoch.clock()
+    THREADS.clocks[thread].points.of(epoch.thread()) >= epoch.clock()
 }
 
 /// Whether any operation orders an epoch before the thread's current step.
 pub fn knows_at_all(thread: usize, epoch: Epoch) -> bool {
-    T.clocks[thread].all.of(epoch.thread()) >= epoch.clock()
+    THREADS.clocks[thread].all.of(epoch.thread()) >= epoch.clock()
 }
 
 fn changed() {
-    T.changes.set(T.changes.get() + 1);
+    THREADS.changes.set(THREADS.changes.get() + 1);
 }
 
 /// Whether an epoch is ordered before the next step of every live thread, so that nothing can conflict with it.
 pub fn settled(epoch: Epoch) -> bool {
     let thread = epoch.thread();
-    let (asked, at, answer) = T.settled.get();
-    let answer = if (asked as usize, at) == (thread, T.changes.get()) {
+    let (asked, at, answer) = THREADS.settled.get();
+    let answer = if (asked as usize, at) == (thread, THREADS.changes.get()) {
         answer
     } else {
         let live = threads().filter(|(_, t)| !t.ended.get());
-        let least = live.map(|(number, _)| T.clocks[number].points.of(thread)).min().unwrap_or(u32::MAX);
-        T.settled.set((thread as u32, T.changes.get(), least));
+        let least =
+            live.map(|(number, _)| THREADS.clocks[number].points.of(thread)).min().unwrap_or(u32::MAX);
+        THREADS.settled.set((thread as u32, THREADS.changes.get(), least));
         least
     };
     answer >= epoch.clock()
@@ -82,10 +83,10 @@ pub fn settled(epoch: Epoch) -> bool {
 
 /// Begins a new epoch of the thread: its next accesses are later than all earlier ones.
 fn advance(thread: usize) {
-    let clock = T.clocks[thread].points.of(thread) + 1;
-    T.clocks[thread].set(thread, clock);
+    let clock = THREADS.clocks[thread].points.of(thread) + 1;
+    THREADS.clocks[thread].set(thread, clock);
     record(thread).epoch.set(Epoch::new(clock, thread));
-    S.now.set(record(me()).epoch.get());
+    SCHED.now.set(record(me()).epoch.get());
     changed();
 }
 
@@ -96,7 +97,7 @@ pub fn begin() {
     }
     for (number, _) in threads() {
         for (other, _) in threads() {
-            T.clocks[number].join(&T.clocks[other]);
+            THREADS.clocks[number].join(&THREADS.clocks[other]);
         }
     }
     for (number, _) in threads() {
@@ -107,7 +108,7 @@ pub fn begin() {
 /// The running thread has created a thread, which is ordered after it.
 pub fn created(thread: usize) {
     if is_on(mode::CHECK) {
-        T.clocks[thread].join(&T.clocks[me()]);
+        THREADS.clocks[thread].join(&THREADS.clocks[me()]);
         advance(me());
         advance(thread);
     }
@@ -116,7 +117,7 @@ pub fn created(thread: usize) {
 /// Orders the running thread after everything that the other thread did.
 pub fn learn_from(thread: usize) {
     if is_on(mode::CHECK) {
-        T.clocks[me()].join(&T.clocks[thread]);
+        THREADS.clocks[me()].join(&THREADS.clocks[thread]);
         changed();
     }
 }
@@ -124,7 +125,7 @@ pub fn learn_from(thread: usize) {
 /// Orders another thread, which waits, after everything that the running thread did.
 pub fn teach(thread: usize) {
     if is_on(mode::CHECK) {
-        T.clocks[thread].join(&T.clocks[me()]);
+        THREADS.clocks[thread].join(&THREADS.clocks[me()]);
         advance(me());
     }
 }
@@ -143,7 +144,7 @@ pub fn acquire_for(thread: usize, object: usize) {
     if is_on(mode::CHECK)
         && let Some(clock) = shadow::left_at(object)
     {
-        T.clocks[thread].join(clock);
+        THREADS.clocks[thread].join(clock);
         changed();
     }
 }
@@ -159,18 +160,18 @@ pub fn release(object: usize) {
 #[cold]
 fn leave(object: usize) {
     let thread = me();
-    shadow::leave_at(object).join(&T.clocks[thread]);
+    shadow::leave_at(object).join(&THREADS.clocks[thread]);
     advance(thread);
 }
 
 /// The clock of the running thread.
 pub fn mine() -> &'static Known {
-    &T.clocks[me()]
+    &THREADS.clocks[me()]
 }
 
 /// The running thread joins a clock, by an operation that is a scheduling point or not.
 pub fn learn(is_point: bool, known: &Known) {
-    T.clocks[me()].join_by(is_point, known);
+    THREADS.clocks[me()].join_by(is_point, known);
     changed();
 }
 
@@ -181,10 +182,10 @@ pub fn step() {
 
 /// The running thread's clock at its last release fence.
 pub fn fence_release() -> &'static Known {
-    &T.fence_release[me()]
+    &THREADS.fence_release[me()]
 }
 
 /// The clock that its next acquire fence will join.
 pub fn fence_acquire() -> &'static Known {
-    &T.fence_acquire[me()]
+    &THREADS.fence_acquire[me()]
 }

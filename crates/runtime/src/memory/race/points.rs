@@ -15,15 +15,15 @@ struct Table {
     version: Cell<u32>,
 }
 
-static P: Guarded<Table> =
+static TABLE: Guarded<Table> =
     Guarded::new(Table { at: Cell::new(0), mask: Cell::new(0), version: Cell::new(0) });
 
 fn slots() -> &'static [Cell<usize>] {
-    if P.at.get() == 0 {
+    if TABLE.at.get() == 0 {
         return &[];
     }
     // SAFETY: the table has that many entries; it is replaced only in the zygote, where nothing holds it.
-    unsafe { core::slice::from_raw_parts(P.at.get() as *const Cell<usize>, P.mask.get() + 1) }
+    unsafe { core::slice::from_raw_parts(TABLE.at.get() as *const Cell<usize>, TABLE.mask.get() + 1) }
 }
 
 fn hash(pc: usize) -> usize {
@@ -32,7 +32,7 @@ fn hash(pc: usize) -> usize {
 
 /// Whether there are any access points.
 pub fn any() -> bool {
-    P.at.get() != 0
+    TABLE.at.get() != 0
 }
 
 /// Whether an access at this code address is a scheduling point.
@@ -42,12 +42,12 @@ pub fn has(pc: usize) -> bool {
     if slots.is_empty() {
         return false;
     }
-    let mut index = hash(pc) & P.mask.get();
+    let mut index = hash(pc) & TABLE.mask.get();
     loop {
         match slots[index].get() {
             0 => return false,
             found if found == pc => return true,
-            _ => index = (index + 1) & P.mask.get(),
+            _ => index = (index + 1) & TABLE.mask.get(),
         }
     }
 }
@@ -56,18 +56,18 @@ pub fn has(pc: usize) -> bool {
 pub fn renew() {
     let wire = wire_log::wire();
     let version = wire.points_version.load(Relaxed);
-    if P.version.replace(version) == version {
+    if TABLE.version.replace(version) == version {
         return;
     }
-    if P.at.get() != 0 {
-        arena::give(P.at.get(), (P.mask.get() + 1) * 8);
-        P.at.set(0);
+    if TABLE.at.get() != 0 {
+        arena::give(TABLE.at.get(), (TABLE.mask.get() + 1) * 8);
+        TABLE.at.set(0);
     }
     let count = wire.points_count.load(Relaxed) as usize;
     if count != 0 {
         let room = (count * 4).next_power_of_two();
-        P.at.set(arena::take(room * 8));
-        P.mask.set(room - 1);
+        TABLE.at.set(arena::take(room * 8));
+        TABLE.mask.set(room - 1);
         for slot in slots() {
             slot.set(0);
         }
@@ -79,9 +79,9 @@ pub fn renew() {
 }
 
 fn add(pc: usize) {
-    let mut index = hash(pc) & P.mask.get();
+    let mut index = hash(pc) & TABLE.mask.get();
     while slots()[index].get() != 0 {
-        index = (index + 1) & P.mask.get();
+        index = (index + 1) & TABLE.mask.get();
     }
     slots()[index].set(pc);
 }

@@ -11,6 +11,7 @@
 
 use super::arena;
 use super::vector_clock::Known;
+use crate::memory::symbolic;
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::epoch::{Epoch, NODE};
@@ -449,8 +450,9 @@ pub fn plug_in() {
     hooks::HOOKS.renew_memory.set(renew);
 }
 
-/// As [`born`], if the race check is on.
+/// As [`born`], if the race check is on, and in the symbolic trace.
 pub fn renew(start: usize, length: usize) {
+    symbolic::renew(start, length);
     if super::is_on(super::mode::CHECK) {
         born(start, length);
     }

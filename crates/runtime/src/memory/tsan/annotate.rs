@@ -3,12 +3,12 @@
 //! have an effect; function entries matter only to scripts.
 
 use crate::sched::dependence;
-use crate::sched::{self, S};
+use crate::sched::{self, SCHED};
 use heisen_trace::Op;
 
 /// A scheduling point at an annotation, which then orders.
 pub fn ordered(order: fn(usize), object: usize, pc: usize) {
-    if S.active.get() && S.running.get() {
+    if SCHED.active.get() && SCHED.running.get() {
         sched::point(Op::Point, object, pc);
         dependence::write(object);
         order(object);

@@ -8,7 +8,7 @@ use crate::memory::race::mode;
 use crate::memory::tsan::plain;
 use crate::memory::{heap, word_lock};
 use crate::platform::program_memory;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::{dependence, faults, spin};
 use crate::script::{system_mode, unit_mode};
 use core::sync::atomic::Ordering::SeqCst;
@@ -136,7 +136,7 @@ fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
 
 /// Whether the process is controlled, and an execution runs.
 fn on() -> bool {
-    S.active.get() && S.running.get()
+    SCHED.active.get() && SCHED.running.get()
 }
 
 /// In system mode: an event before the operation, and nothing else.

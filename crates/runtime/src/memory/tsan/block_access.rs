@@ -3,7 +3,11 @@
 
 use super::plain;
 use crate::memory::heap;
+use crate::platform::baton::Guarded;
 use crate::platform::program_memory;
+use crate::sched::access_mode::MODE;
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// A part of memory that a call accesses.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +52,30 @@ pub fn copies(to: usize, from: usize, bytes: usize, pc: usize) {
     touch(pc, &parts, || parts);
 }
 
+/// A copy that was announced.
+struct Announced([Cell<usize>; 3]);
+
+static ANNOUNCED: Guarded<Announced> = Guarded::new(Announced([const { Cell::new(0) }; 3]));
+
+/// The running thread is about to copy memory: does what its next call for that would do first.
+pub fn announce(to: usize, from: usize, bytes: usize, pc: usize) {
+    if MODE.load(Relaxed) != 0 {
+        copies(to, from, bytes, pc);
+    }
+    for (place, value) in ANNOUNCED.0.iter().zip([to, from, bytes]) {
+        place.set(value);
+    }
+}
+
+/// Whether exactly this copy was announced, and no other since.
+pub fn was_announced(to: usize, from: usize, bytes: usize) -> bool {
+    let mut same = true;
+    for (place, value) in ANNOUNCED.0.iter().zip([to, from, bytes]) {
+        same &= place.replace(0) == value;
+    }
+    same && bytes != 0
+}
+
 /// Memory is filled.
 pub fn fills(to: usize, bytes: usize, pc: usize) {
     touch(pc, &[Part::write(to, bytes)], || [Part::write(to, bytes)]);
@@ -63,7 +91,9 @@ macro_rules! copy {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(to: usize, from: usize, bytes: usize) -> usize {
             let pc = $crate::platform::registers::caller!();
-            if $crate::sched::access_mode::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
+            if $crate::sched::access_mode::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0
+                && !($crate::memory::symbolic::is_on() && block_access::was_announced(to, from, bytes))
+            {
                 block_access::copies(to, from, bytes, pc);
             }
             block_access::real_copy(to, from, bytes)

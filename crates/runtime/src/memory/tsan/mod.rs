@@ -11,7 +11,7 @@ mod block_access;
 pub mod code;
 pub mod plain;
 
-pub use block_access::{Part, copies, fills, touch};
+pub use block_access::{Part, announce, copies, fills, touch};
 
 use heisen_abi::{COUNT, Table, VERSION};
 

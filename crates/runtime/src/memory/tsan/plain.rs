@@ -84,7 +84,7 @@ pub fn peek(address: usize, size: usize) -> u64 {
 #[cold]
 pub fn watch(op: Op, address: usize, size: usize, pc: usize) {
     if wire_log::logs_accesses() {
-        wire_log::access(sched::S.step.get(), sched::me() as u16, op, (address, size), pc);
+        wire_log::access(sched::SCHED.step.get(), sched::me() as u16, op, (address, size), pc);
         pause::at_event(address);
     }
     let wire = wire_log::wire();
@@ -157,7 +157,7 @@ macro_rules! accesses {
                 piece = const $crate::memory::race::shadow::PIECE,
                 pieces = sym $crate::memory::race::shadow::PIECES_MAPPED,
                 base = const $crate::memory::race::shadow::BASE + if $write { 0 } else { 8 },
-                sched = sym $crate::sched::S,
+                sched = sym $crate::sched::SCHED,
                 now = const $crate::sched::Sched::NOW,
                 bytes = const if $size < 16 && !$volatile { (1u32 << ($size % 16)) - 1 } else { 0xffff },
                 same = const $crate::sched::epoch::SAME as i64,

@@ -34,6 +34,19 @@ pub fn map_shared(fd: i32, size: usize) -> Option<usize> {
     (at > 0).then_some(at as usize)
 }
 
+/// Maps all of a shared file at exactly this unused address; returns its length, or `None` on error.
+pub fn map_shared_at(fd: i32, at: usize) -> Option<usize> {
+    const SYS_LSEEK: usize = 8;
+    const SEEK_END: usize = 2;
+    let length = call(SYS_LSEEK, [fd as usize, 0, SEEK_END, 0, 0, 0]);
+    if length <= 0 {
+        return None;
+    }
+    let flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    let got = call(SYS_MMAP, [at, length as usize, PROT_READ_WRITE, flags, fd as usize, 0]);
+    (got == at as isize).then_some(length as usize)
+}
+
 /// Maps new memory for a stack; `None` on error.
 pub fn map_stack(size: usize) -> Option<usize> {
     let flags = MAP_PRIVATE_ANON | MAP_STACK_NORESERVE;
@@ -65,6 +78,13 @@ fn map_fixed(at: usize, size: usize, protection: usize, how: usize) -> bool {
 pub fn reserve_usable(at: usize, size: usize) -> bool {
     raise_data_limit(size as isize);
     map_fixed(at, size, PROT_READ_WRITE, MAP_FIXED_NOREPLACE)
+}
+
+/// As [`reserve_usable`], but with memory that all processes share that are forked from this one.
+pub fn reserve_shared(at: usize, size: usize) -> bool {
+    const ANONYMOUS: usize = 0x20;
+    let flags = MAP_SHARED | ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    call(SYS_MMAP, [at, size, PROT_READ_WRITE, flags, usize::MAX, 0]) == at as isize
 }
 
 /// Gives memory to a part of such a range. Returns whether it succeeded.

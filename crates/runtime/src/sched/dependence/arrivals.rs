@@ -37,7 +37,7 @@ const MEETINGS: usize = 64;
 
 struct Meetings([Meeting; MEETINGS]);
 
-static M: Guarded<Meetings> = Guarded::new(Meetings(
+static ARRIVALS: Guarded<Meetings> = Guarded::new(Meetings(
     [const {
         Meeting {
             barrier: Cell::new(0),
@@ -51,7 +51,7 @@ static M: Guarded<Meetings> = Guarded::new(Meetings(
 ));
 
 fn found(barrier: usize) -> Option<&'static Meeting> {
-    M.0.iter().find(|meeting| meeting.barrier.get() == barrier)
+    ARRIVALS.0.iter().find(|meeting| meeting.barrier.get() == barrier)
 }
 
 fn found_or_made(barrier: usize) -> Option<&'static Meeting> {

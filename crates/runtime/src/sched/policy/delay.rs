@@ -17,19 +17,19 @@ struct Delay {
     count: Cell<usize>,
 }
 
-static D: Guarded<Delay> =
+static DELAY: Guarded<Delay> =
     Guarded::new(Delay { at: [const { Cell::new(0) }; MAX_DELAYS], count: Cell::new(0) });
 
 pub fn begin(delays: u32, steps: u32) {
     let count = (delays as usize).min(MAX_DELAYS);
-    D.count.set(count);
-    for at in &D.at[..count] {
+    DELAY.count.set(count);
+    for at in &DELAY.at[..count] {
         at.set(1 + below(u64::from(steps)) as u32);
     }
 }
 
 pub fn choose(choices: Choices, step: u32) -> usize {
-    let due = D.at[..D.count.get()].iter().filter(|at| at.get() != 0 && at.get() <= step);
+    let due = DELAY.at[..DELAY.count.get()].iter().filter(|at| at.get() != 0 && at.get() <= step);
     let delays = due.inspect(|at| at.set(0)).count();
     delays % choices.options
 }

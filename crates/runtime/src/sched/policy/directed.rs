@@ -10,7 +10,7 @@ use super::random::below;
 use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use crate::sched::dependence::WORD;
-use crate::sched::{S, me, thread as get};
+use crate::sched::{SCHED, me, thread as get};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
@@ -80,7 +80,7 @@ impl Deed {
 
     /// Whether the thread is about to do this operation.
     fn is_next(&self) -> bool {
-        if self.done.get() + 1 != self.nth.get() || self.thread.get() >= S.count.get() {
+        if self.done.get() + 1 != self.nth.get() || self.thread.get() >= SCHED.count.get() {
             return false;
         }
         let t = get(self.thread.get());
@@ -96,7 +96,7 @@ impl Deed {
 
     /// Whether the thread has ended, and so can no longer do this operation.
     fn is_over(&self) -> bool {
-        self.thread.get() < S.count.get() && get(self.thread.get()).ended.get()
+        self.thread.get() < SCHED.count.get() && get(self.thread.get()).ended.get()
     }
 }
 
@@ -111,40 +111,41 @@ impl Held {
     }
 }
 
-static D: Guarded<Directed> = Guarded::new(Directed {
+static DIRECTED: Guarded<Directed> = Guarded::new(Directed {
     holds: [const { Held { at: Deed::none(), until: Deed::none(), past: Cell::new(false) } }; MAX_HOLDS],
     count: Cell::new(0),
     early: Early { touches: [const { Cell::new((0, 0, 0)) }; MOST_EARLY], count: Cell::new(0) },
 });
 
 fn holds() -> &'static [Held] {
-    &D.holds[..D.count.get()]
+    &DIRECTED.holds[..DIRECTED.count.get()]
 }
 
 pub fn begin(wanted: &[Hold]) {
-    D.count.set(wanted.len().min(MAX_HOLDS));
+    DIRECTED.count.set(wanted.len().min(MAX_HOLDS));
     for (held, wanted) in holds().iter().zip(wanted) {
         held.at.set(&wanted.at);
         held.until.set(&wanted.until);
         held.past.set(wanted.past.load(Relaxed) != 0);
     }
-    for (number, op, object) in D.early.touches.iter().take(D.early.count.get()).map(Cell::get) {
+    for (number, op, object) in DIRECTED.early.touches.iter().take(DIRECTED.early.count.get()).map(Cell::get)
+    {
         touched(number.into(), op, object);
     }
 }
 
 /// The running thread touches something before the first choice.
 pub fn follow(op: u8, object: u64) {
-    let count = D.early.count.get();
-    if let Some(early) = D.early.touches.get(count) {
+    let count = DIRECTED.early.count.get();
+    if let Some(early) = DIRECTED.early.touches.get(count) {
         early.set((me() as u16, op, object));
     }
-    D.early.count.set((count + 1).min(MOST_EARLY + 1));
+    DIRECTED.early.count.set((count + 1).min(MOST_EARLY + 1));
 }
 
 /// Whether all touches before the first choice are recorded.
 pub fn has_followed() -> bool {
-    D.early.count.get() <= MOST_EARLY
+    DIRECTED.early.count.get() <= MOST_EARLY
 }
 
 /// A thread touches something.
@@ -168,7 +169,7 @@ pub fn choose(choices: Choices, able: bool, length: u32) -> usize {
     if length == 0 || able && below(u64::from(length)) != 0 {
         let rank = |&(index, number): &(usize, usize)| {
             let takes_part = holds().iter().any(|held| held.at.thread.get() == number);
-            (S.late.has(number), !(able && index == 0), !takes_part)
+            (SCHED.late.has(number), !(able && index == 0), !takes_part)
         };
         return all().min_by_key(rank).map_or(0, |(index, _)| index);
     }

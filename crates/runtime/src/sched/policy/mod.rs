@@ -36,7 +36,7 @@ struct Policy {
     follows: Cell<bool>,
 }
 
-static P: Guarded<Policy> = Guarded::new(Policy {
+static POLICY: Guarded<Policy> = Guarded::new(Policy {
     kind: Cell::new(policy::DEFAULT),
     parameter: Cell::new(0),
     rarity: Cell::new(0),
@@ -87,9 +87,9 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[H
     let parameter = plan.parameter.load(Relaxed);
     // For SURW the field is the mean length of runs.
     let steps = plan.expected_steps.load(Relaxed).max(1);
-    P.kind.set(kind);
-    P.parameter.set(parameter);
-    P.rarity.set(0);
+    POLICY.kind.set(kind);
+    POLICY.parameter.set(parameter);
+    POLICY.rarity.set(0);
     random::begin(plan.seed.load(Relaxed));
     match kind {
         policy::PCT | policy::FAIR_PCT => pct::begin(parameter, steps, kind == policy::FAIR_PCT),
@@ -109,7 +109,7 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[H
 /// Starts or stops recording for executions that begin later, at a choice of this one. Their policies may
 /// need the steps and touches before that choice; see `lifecycle::in_process::later_snapshot`.
 pub fn follow(follows: bool) {
-    P.follows.set(follows);
+    POLICY.follows.set(follows);
 }
 
 /// Whether everything before the first choice was recorded that the policy of this plan needs.
@@ -119,22 +119,22 @@ pub fn has_followed(plan: &heisen_wire::Plan) -> bool {
 
 /// Whether [`stepped`] has to be called at every step.
 pub fn watches() -> bool {
-    P.kind.get() == policy::SURW || P.follows.get()
+    POLICY.kind.get() == policy::SURW || POLICY.follows.get()
 }
 
 /// The running thread has reached a scheduling point.
 pub fn stepped(number: usize) {
-    if P.follows.get() {
+    if POLICY.follows.get() {
         surw::follow(number);
     }
-    if P.kind.get() == policy::SURW {
+    if POLICY.kind.get() == policy::SURW {
         surw::stepped(number);
     }
 }
 
 /// A thread was created.
 pub fn created(number: usize) {
-    match P.kind.get() {
+    match POLICY.kind.get() {
         policy::PCT | policy::FAIR_PCT => pct::created(get(number)),
         policy::POS => get(number).mark.priority.set(0),
         policy::SURW => surw::created(number),
@@ -144,10 +144,10 @@ pub fn created(number: usize) {
 
 /// The running thread touches an object, as reported by [`dependence`](crate::sched::dependence).
 pub fn touched(op: u8, object: u64) {
-    if P.follows.get() {
+    if POLICY.follows.get() {
         directed::follow(op, object);
     }
-    if P.kind.get() == policy::DIRECTED {
+    if POLICY.kind.get() == policy::DIRECTED {
         directed::touched(me(), op, object);
     }
 }
@@ -156,7 +156,7 @@ pub fn touched(op: u8, object: u64) {
 /// then.
 #[inline]
 pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
-    match P.kind.get() {
+    match POLICY.kind.get() {
         policy::RANDOM => choices.nth(below(choices.options as u64) as usize),
         policy::DEFAULT if sleep_sets::any() => {
             choices.iter().find(|&t| !sleep_sets::asleep(t)).unwrap_or(choices.first)
@@ -171,10 +171,10 @@ pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
 #[inline(never)]
 fn sampled(kind: u32, choices: Choices, step: u32, able: bool) -> usize {
     match kind {
-        policy::BURST => burst::choose(choices, able, P.parameter.get()),
+        policy::BURST => burst::choose(choices, able, POLICY.parameter.get()),
         policy::POS => pos::choose(choices, step),
         policy::DELAY => delay::choose(choices, step),
-        policy::DIRECTED => directed::choose(choices, able, P.parameter.get()),
+        policy::DIRECTED => directed::choose(choices, able, POLICY.parameter.get()),
         policy::SCRIPT => script_state::choose(choices),
         _ => 0,
     }
@@ -187,8 +187,9 @@ pub fn waiter(options: usize) -> usize {
 
 /// Whether every choice that is not steered is the default.
 fn is_default() -> bool {
-    let kind = P.kind.get();
-    matches!(kind, policy::DEFAULT | policy::SCRIPT) || kind == policy::DIRECTED && P.parameter.get() == 0
+    let kind = POLICY.kind.get();
+    matches!(kind, policy::DEFAULT | policy::SCRIPT)
+        || kind == policy::DIRECTED && POLICY.parameter.get() == 0
 }
 
 /// The choice among `options` values. Values that the program asks for all have the same chance. Spurious
@@ -201,10 +202,10 @@ pub fn value(kind: DecisionKind, options: usize) -> usize {
     if kind == DecisionKind::Choose {
         return below(options as u64) as usize;
     }
-    if P.rarity.get() == 0 {
-        P.rarity.set(1 << below(RARITIES));
+    if POLICY.rarity.get() == 0 {
+        POLICY.rarity.set(1 << below(RARITIES));
     }
-    (below(P.rarity.get()) == 0) as usize
+    (below(POLICY.rarity.get()) == 0) as usize
 }
 
 /// The record of the running thread.

@@ -12,7 +12,7 @@ use super::random::{below, random};
 use super::running;
 use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
-use crate::sched::{S, Thread, candidates, thread as get, words};
+use crate::sched::{SCHED, Thread, candidates, thread as get, words};
 use core::cell::Cell;
 
 const MAX_CHANGES: usize = 31;
@@ -63,7 +63,7 @@ pub fn created(t: &Thread) {
 
 fn set_priority(t: &Thread, priority: u64) {
     t.mark.priority.set(priority);
-    S.known.forget();
+    SCHED.known.forget();
 }
 
 pub fn choose(choices: Choices, step: u32) -> usize {
@@ -103,7 +103,7 @@ fn highest(choices: Choices) -> usize {
         return choices.iter().max_by_key(|&number| priority(number)).unwrap_or(choices.first);
     }
     let set = candidates(0);
-    let (mut top, mut known) = S.known.known();
+    let (mut top, mut known) = SCHED.known.known();
     if set & known & 1 << top == 0 {
         (top, known) = (choices.first, 0);
     }
@@ -115,6 +115,6 @@ fn highest(choices: Choices) -> usize {
             top = other;
         }
     }
-    S.known.say(top, known | set, PCT.next_change.get().min(PCT.until.get()));
+    SCHED.known.say(top, known | set, PCT.next_change.get().min(PCT.until.get()));
     top
 }

@@ -10,21 +10,21 @@ struct Generator {
     ready: Cell<u64>,
 }
 
-static G: Guarded<Generator> = Guarded::new(Generator { state: Cell::new(0), ready: Cell::new(0) });
+static GENERATOR: Guarded<Generator> = Guarded::new(Generator { state: Cell::new(0), ready: Cell::new(0) });
 
 /// Starts the sequence of this seed.
 pub fn begin(seed: u64) {
-    G.state.set(seed);
+    GENERATOR.state.set(seed);
     random();
 }
 
 /// The next number of splitmix64.
 #[inline]
 pub fn random() -> u64 {
-    let ready = G.ready.get();
-    let state = G.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-    G.state.set(state);
-    G.ready.set(hash::scatter(state));
+    let ready = GENERATOR.ready.get();
+    let state = GENERATOR.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+    GENERATOR.state.set(state);
+    GENERATOR.ready.set(hash::scatter(state));
     ready
 }
 

@@ -38,7 +38,7 @@ struct Surw {
     counting: Bits,
 }
 
-static W: Guarded<Surw> = Guarded::new(Surw {
+static SURW: Guarded<Surw> = Guarded::new(Surw {
     part: Cell::new(0),
     expected: Cell::new(&[]),
     length: Cell::new(1),
@@ -47,35 +47,35 @@ static W: Guarded<Surw> = Guarded::new(Surw {
 });
 
 pub fn begin(part: u32, length: u32, expected: &'static [Expected]) {
-    W.part.set(part);
-    W.length.set(length);
-    W.expected.set(expected);
-    W.intended.set(NONE);
+    SURW.part.set(part);
+    SURW.length.set(length);
+    SURW.expected.set(expected);
+    SURW.intended.set(NONE);
 }
 
 pub fn created(number: usize) {
     let t = get(number);
     let parent = (t.parent.get() != NONE).then(|| get(t.parent.get() as usize));
     let place = place(t, parent);
-    let weight = place.map_or(0, |place| W.expected.get()[place].events.load(Relaxed));
+    let weight = place.map_or(0, |place| SURW.expected.get()[place].events.load(Relaxed));
     t.mark.place.set(place.map_or(0, |place| place as u16 + 1));
     t.mark.weight.set(weight);
     t.mark.events.set(0);
-    W.counting.remove(number);
+    SURW.counting.remove(number);
     wire_log::counted(number, t.parent.get(), t.child.get(), 0);
     if let Some(parent) = parent {
         let before = parent.mark.weight.get();
         parent.mark.weight.set(before.saturating_sub(weight));
         // The next event belongs to the parent or to a thread that it creates; this draws which.
-        if W.intended.get() == t.parent.get() && before != 0 && below_any(before) < weight {
-            W.intended.set(number as u16);
+        if SURW.intended.get() == t.parent.get() && before != 0 && below_any(before) < weight {
+            SURW.intended.set(number as u16);
         }
     }
 }
 
 /// The index of a thread in the table of expected events.
 fn place(t: &Thread, parent: Option<&Thread>) -> Option<usize> {
-    let expected = W.expected.get();
+    let expected = SURW.expected.get();
     let place = match parent {
         None => 0,
         Some(parent) => {
@@ -93,9 +93,9 @@ fn place(t: &Thread, parent: Option<&Thread>) -> Option<usize> {
 /// A thread reaches its next operation.
 fn arrive(number: usize, t: &Thread) {
     if !counts(t) {
-        W.counting.remove(number);
+        SURW.counting.remove(number);
     } else {
-        W.counting.add(number);
+        SURW.counting.add(number);
         t.mark.events.set(t.mark.events.get() + 1);
         wire_log::counted(number, t.parent.get(), t.child.get(), t.mark.events.get());
     }
@@ -103,7 +103,7 @@ fn arrive(number: usize, t: &Thread) {
 
 /// Whether the pending operation of a thread counts.
 fn counts(t: &Thread) -> bool {
-    match W.part.get() {
+    match SURW.part.get() {
         0 => is_event(t),
         part => part_of(t) == Some(part),
     }
@@ -136,7 +136,7 @@ pub fn follow(number: usize) {
 /// its own. No thread was drawn for them.
 pub fn catch_up() {
     for (number, t) in threads() {
-        let events = t.mark.early[W.part.get() as usize].get();
+        let events = t.mark.early[SURW.part.get() as usize].get();
         if events == 0 {
             continue;
         }
@@ -145,7 +145,7 @@ pub fn catch_up() {
         t.mark.events.set(events);
         t.mark.weight.set(t.mark.weight.get().saturating_sub(u64::from(events - u32::from(is_next))));
         if is_next {
-            W.counting.add(number);
+            SURW.counting.add(number);
         }
         wire_log::counted(number, t.parent.get(), t.child.get(), events);
     }
@@ -154,10 +154,10 @@ pub fn catch_up() {
 /// The running thread has done its operation and has reached the next one.
 pub fn stepped(number: usize) {
     let t = get(number);
-    if W.counting.has(number) {
+    if SURW.counting.has(number) {
         t.mark.weight.set(t.mark.weight.get().saturating_sub(1));
-        if W.intended.get() as usize == number && run_ends() {
-            W.intended.set(NONE);
+        if SURW.intended.get() as usize == number && run_ends() {
+            SURW.intended.set(NONE);
         }
     }
     arrive(number, t);
@@ -165,19 +165,19 @@ pub fn stepped(number: usize) {
 
 /// Whether the run ends: the thread of the last event that counts need not have the next one.
 fn run_ends() -> bool {
-    W.length.get() == 1 || below(u64::from(W.length.get())) == 0
+    SURW.length.get() == 1 || below(u64::from(SURW.length.get())) == 0
 }
 
 /// Not inlined: the random walk, which is fast, must not have to save registers for it.
 #[inline(never)]
 pub fn choose(choices: Choices) -> usize {
-    let mut intended = W.intended.get();
+    let mut intended = SURW.intended.get();
     if intended == NONE || !is_candidate(intended.into()) {
         intended = intend(choices) as u16;
-        W.intended.set(intended);
+        SURW.intended.set(intended);
     }
     let may = |word| {
-        !W.counting.word(word) | if word == usize::from(intended) / 64 { 1 << (intended % 64) } else { 0 }
+        !SURW.counting.word(word) | if word == usize::from(intended) / 64 { 1 << (intended % 64) } else { 0 }
     };
     choices.pick(may, below)
 }

@@ -6,7 +6,7 @@ use crate::carrier::handler_stack;
 use crate::memory::patch;
 use crate::platform::sys;
 use crate::platform::sys::Info;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::pause;
 use crate::wire_log;
 use core::ffi::c_int;
@@ -33,7 +33,7 @@ pub fn catch_crashes() {
 /// The handler of a signal for which the program has none. It is the runtime's if the engine wants to see such
 /// crashes, or if the signal may be a breakpoint of the runtime.
 pub fn default_handler(signal: c_int) -> usize {
-    let seen = S.active.get() && S.running.get() && wire_log::stops();
+    let seen = SCHED.active.get() && SCHED.running.get() && wire_log::stops();
     let trap = signal == sys::SIGTRAP && patch::has_traps();
     if trap || seen && CRASHES.contains(&signal) { on_crash as *const () as usize } else { 0 }
 }
@@ -51,7 +51,7 @@ fn take_registers(context: *const usize) {
 }
 
 extern "C" fn on_question(signal: c_int, info: *const Info, context: *const usize) {
-    if !S.active.get() {
+    if !SCHED.active.get() {
         return;
     }
     if !wire_log::is_from_engine(signal) {
@@ -67,7 +67,7 @@ extern "C" fn on_crash(signal: c_int, info: *const Info, context: *mut usize) {
     if !sent && signal == sys::SIGTRAP && patch::leads_on(context) || sent && action::is_ignored(signal) {
         return;
     }
-    if sent && S.active.get() && mask::of_all() & bit(signal) != 0 {
+    if sent && SCHED.active.get() && mask::of_all() & bit(signal) != 0 {
         // All threads of the program block it; it arrived only because the runtime does not block it.
         return outside::on_outside(signal, info, context);
     }
@@ -75,7 +75,7 @@ extern "C" fn on_crash(signal: c_int, info: *const Info, context: *mut usize) {
     for signal in CRASHES {
         sys::sigaction(signal, 0);
     }
-    if S.active.get() && wire_log::stops() {
+    if SCHED.active.get() && wire_log::stops() {
         take_registers(context);
         let stop = &wire_log::wire().stop;
         stop.signal.store(signal as u64, Relaxed);

@@ -16,7 +16,7 @@ use crate::platform::xsave;
 use crate::sched::events;
 use crate::sched::object_key::key;
 use crate::sched::object_key::space;
-use crate::sched::{S, me, thread};
+use crate::sched::{SCHED, me, thread};
 use core::arch::global_asm;
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -73,7 +73,7 @@ pub fn deliver() -> Delivered {
 pub fn deliver_but(set: u64) -> Delivered {
     let number = me();
     let t = thread(number);
-    S.signalled.remove(number);
+    SCHED.signalled.remove(number);
     let mut first = Delivered::Nothing;
     while let Some(mut info) = pending::take(number, !t.blocked.get() & !set) {
         order::acquire(key(space::SIGNAL, info.signal as usize));
@@ -113,11 +113,11 @@ fn call(info: &mut Info, action: Action) {
     let mut run = || unsafe {
         heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context);
     };
-    if t.amid.replace(false) {
+    if t.mid_function.replace(false) {
         let control = xsave::control();
         xsave::preserved(run);
         xsave::set_control(control);
-        t.amid.set(true);
+        t.mid_function.set(true);
     } else {
         run();
     }

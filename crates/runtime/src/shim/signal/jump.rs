@@ -6,7 +6,7 @@ use super::mask;
 use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::shim::shims;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -59,7 +59,7 @@ extern "C" fn save_mask(buffer: *mut Buffer, wanted: c_int) -> c_int {
     unsafe {
         (*buffer).mask_saved = (wanted != 0) as c_int;
         if wanted != 0 {
-            (*buffer).mask = if S.active.get() { mask::of_running() } else { sys::signal_mask(None) };
+            (*buffer).mask = if SCHED.active.get() { mask::of_running() } else { sys::signal_mask(None) };
         }
     }
     0

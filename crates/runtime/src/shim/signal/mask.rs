@@ -8,7 +8,7 @@ use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
 use crate::platform::sys;
-use crate::sched::{self, S, Thread, me, thread};
+use crate::sched::{self, SCHED, Thread, me, thread};
 use crate::script::system_mode;
 use crate::shim::shims;
 use core::cell::Cell;
@@ -79,7 +79,7 @@ pub fn for_child<R>(start: impl FnOnce() -> R) -> R {
     // Fork handlers are code of the program.
     set_kernel(patch::passable(of_running()));
     let result = start();
-    if S.active.get() {
+    if SCHED.active.get() {
         tell_kernel();
     }
     result
@@ -87,7 +87,7 @@ pub fn for_child<R>(start: impl FnOnce() -> R) -> R {
 
 /// As [`for_child`], where nothing is called afterwards.
 pub fn before_exec() {
-    if S.active.get() {
+    if SCHED.active.get() {
         set_kernel(of_running());
     }
 }
@@ -176,7 +176,7 @@ fn without_trap(new: *const u64) -> Option<[u64; 16]> {
 }
 
 shims! {
-    if S.active.get() || system_mode::is_on();
+    if SCHED.active.get() || system_mode::is_on();
 
     /// Sets the calling thread's mask. Signals that it unblocks are delivered before it returns. A scheduling
     /// point.

@@ -39,9 +39,9 @@ pub use crate::platform::sys::bit;
 pub use crate::sched::Delivered;
 pub use deliver::deliver;
 
-use crate::memory::{patch, race};
+use crate::memory::{patch, race, symbolic};
 use crate::platform::sys;
-use crate::sched::S;
+use crate::sched::SCHED;
 use crate::sched::hooks::HOOKS;
 use crate::script::system_mode;
 use crate::wire_log;
@@ -102,9 +102,10 @@ pub fn init() {
 
 /// A child of `fork` runs without the runtime: the kernel gets the running thread's signal state.
 pub fn let_go() {
-    S.active.set(false);
+    SCHED.active.set(false);
     crate::platform::baton::let_go();
     race::leave();
+    symbolic::leave();
     patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {
         action::hand_over(signal);

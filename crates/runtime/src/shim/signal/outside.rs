@@ -12,7 +12,7 @@ use crate::platform::sys::Info;
 use crate::sched::alarm;
 use crate::sched::arrived_signals::{ARRIVED, arrived};
 use crate::sched::events;
-use crate::sched::{self, S, me, thread};
+use crate::sched::{self, SCHED, me, thread};
 use crate::shim::pid;
 use crate::wire_log;
 use core::cell::UnsafeCell;
@@ -35,7 +35,7 @@ pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const 
         unsafe { (*RECEIVED.0.get())[signal as usize] = *info };
         ARRIVED.fetch_or(bit(signal), SeqCst);
         // The next scheduling point collects it.
-        S.alarm.set(0);
+        SCHED.alarm.set(0);
     }
 }
 
@@ -160,7 +160,7 @@ pub fn look_outside() -> bool {
 /// that may send one, waits for it. Returns false if there is nothing to wait for.
 pub fn wait_for_outside() -> bool {
     let waits = sched::threads().any(|(_, t)| waits_for_one(t));
-    if !S.running.get() || !wire_log::started_others() || !waits {
+    if !SCHED.running.get() || !wire_log::started_others() || !waits {
         return false;
     }
     let awaited = awaited();

@@ -51,12 +51,12 @@ struct Pending {
 
 const EMPTY: Entry = Entry { target: 0, taker: 0, timer: 0, info: Info::new(0, 0) };
 
-static P: Guarded<Pending> =
+static PENDING: Guarded<Pending> =
     Guarded::new(Pending { count: Cell::new(0), entries: [const { Cell::new(EMPTY) }; ROOM] });
 
 /// The places of the pending signals.
 fn places() -> &'static [Cell<Entry>] {
-    &P.entries[..P.count.get()]
+    &PENDING.entries[..PENDING.count.get()]
 }
 
 /// The pending signals.
@@ -70,19 +70,19 @@ fn remove(index: usize) -> Entry {
     for pair in all[index..].windows(2) {
         pair[0].set(pair[1].get());
     }
-    P.count.set(P.count.get() - 1);
+    PENDING.count.set(PENDING.count.get() - 1);
     entry
 }
 
 /// Adds a signal; false if there is no room.
 pub fn add(target: Option<usize>, taker: Option<usize>, timer: u16, info: &Info) -> bool {
-    let index = P.count.get();
+    let index = PENDING.count.get();
     if index == ROOM {
         return false;
     }
-    P.count.set(index + 1);
+    PENDING.count.set(index + 1);
     let number = |thread: Option<usize>| thread.map_or(NONE, |number| number as u16);
-    P.entries[index].set(Entry { target: number(target), taker: number(taker), timer, info: *info });
+    PENDING.entries[index].set(Entry { target: number(target), taker: number(taker), timer, info: *info });
     true
 }
 
@@ -128,8 +128,8 @@ pub fn forget(signal: i32) {
 /// A thread does not take the signals for which it was chosen: other threads may.
 pub fn hand_on(number: usize) {
     let blocked = if thread(number).ended.get() { u64::MAX } else { thread(number).blocked.get() };
-    for index in 0..P.count.get() {
-        let place = &P.entries[index];
+    for index in 0..PENDING.count.get() {
+        let place = &PENDING.entries[index];
         let entry = place.get();
         if entry.target == NONE && entry.taker as usize == number && blocked & bit(entry.info.signal) != 0 {
             place.set(Entry { taker: NONE, ..entry });

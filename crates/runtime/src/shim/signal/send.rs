@@ -15,7 +15,7 @@ use crate::sched::decision;
 use crate::sched::handles;
 use crate::sched::object_key::key;
 use crate::sched::object_key::space;
-use crate::sched::{self, S, me, thread};
+use crate::sched::{self, SCHED, me, thread};
 use crate::shim::{others, pid, shims};
 use crate::wire_log;
 use core::ffi::c_int;
@@ -29,7 +29,7 @@ fn takes(number: usize, signal: c_int) -> bool {
 
 /// The threads that would take the signal, the main thread first.
 fn takers(signal: c_int) -> impl Iterator<Item = usize> {
-    (0..S.count.get()).filter(move |&number| takes(number, signal))
+    (0..SCHED.count.get()).filter(move |&number| takes(number, signal))
 }
 
 /// The first thread that would take the signal.
@@ -104,7 +104,7 @@ fn send(target: Option<usize>, info: &Info, pc: usize) -> c_int {
     let handle = target.map_or(0, |number| thread(number).fs.get());
     sched::point(Op::Kill, handle, pc);
     let error = post(target, info, 0);
-    if S.signalled.has(me()) {
+    if SCHED.signalled.has(me()) {
         deliver();
     }
     error
@@ -140,7 +140,7 @@ pub fn send_to_id(id: c_int, signal: c_int, pc: usize) -> Option<c_int> {
 
 /// Sends to the program's own process; returns an error number, or `None` if it is another process.
 pub fn send_to_process(process: c_int, signal: c_int, code: i32, value: usize, pc: usize) -> Option<c_int> {
-    if !S.active.get() || process != own_pid() {
+    if !SCHED.active.get() || process != own_pid() {
         return None;
     }
     Some(match signal {
@@ -160,15 +160,15 @@ pub fn send_to_any(process: c_int, signal: c_int, pc: usize) -> c_int {
         Ok(target) => target,
         Err(error) => return error,
     };
-    if S.active.get() && others::is_own_group(target) && !wire_log::started_others() {
+    if SCHED.active.get() && others::is_own_group(target) && !wire_log::started_others() {
         // The program is alone in the group.
         return send_to_process(own_pid(), signal, code::USER, 0, pc).unwrap_or(0);
     }
     let result = sys::call(sys::SYS_KILL, [target as isize as usize, signal as usize, 0, 0, 0, 0]);
-    if S.active.get() {
+    if SCHED.active.get() {
         // A signal that the program sends to itself in this way arrives before the call returns.
         look_outside();
-        if S.signalled.has(me()) {
+        if SCHED.signalled.has(me()) {
             deliver();
         }
     }
@@ -202,7 +202,7 @@ shims! {
 
     /// As `pthread_kill`, by the thread's id.
     fn tgkill(group: c_int, id: c_int, signal: c_int) -> c_int = pc {
-        if S.active.get() && group == own_pid() {
+        if SCHED.active.get() && group == own_pid() {
             return glibc::result(send_to_id(id, signal, pc).unwrap_or(sys::ESRCH));
         }
         if others::refuses(sys::SYS_TGKILL, [pid::to_real(group) as usize, 0, signal as usize]) {

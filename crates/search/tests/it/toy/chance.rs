@@ -15,6 +15,7 @@ fn execution(steps: u32, threads: u32) -> Execution {
         diverged: None,
         fingerprint: None,
         counted: vec![],
+        symbolic: None,
     }
 }
 

@@ -156,6 +156,7 @@ fn a_search_by_chance_goes_on_with_the_same_plans() {
                 diverged: None,
                 fingerprint: None,
                 counted: vec![],
+                symbolic: None,
             },
         );
     };

@@ -193,6 +193,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         diverged: r.diverged,
         fingerprint: Some(past.class()),
         counted: vec![],
+        symbolic: None,
     };
     let (class, last) = (past.class(), state.into_last());
     Run { execution, outcome: Outcome { schedule, preemptions, deadlock, class, last } }

@@ -1,0 +1,333 @@
+//! Nodes of the tree as constraints: which nodes can be active together, in which order, with which values.
+//!
+//! A solution is a *prefix* of an execution: the active nodes, in the order of their events. Nodes outside the causal past
+//! of what is asked for need not be active. What is said here of active nodes is what executions do, no more and no less:
+//! every prefix of an execution within the tree is a solution, and every solution can be run.
+
+use crate::clauses::{Clauses, off, on};
+use crate::conditions::Conditions;
+use crate::deadlocks::Deadlocks;
+use crate::joins::Joins;
+use crate::memory::Memory;
+use crate::mutexes::Mutexes;
+use crate::tree::{Held, Key, NewNode, NodeId, Outcome, ThreadRoot, Tree};
+use heisen_solver::{Formula, Op as ValueOp, Term};
+use heisen_trace::Op;
+use std::collections::HashMap;
+
+/// The tree, and its constraints.
+#[derive(Debug)]
+pub struct Encoding {
+    pub tree: Tree,
+    pub clauses: Clauses,
+    pub memory: Memory,
+    mutexes: Mutexes,
+    pub conditions: Conditions,
+    joins: Joins,
+    pub deadlocks: Deadlocks,
+    /// Whether the values of inputs are open.
+    pub chooses_inputs: bool,
+    /// By the node of a pin: that its value is the outcome.
+    pub pinned: HashMap<NodeId, Formula>,
+}
+
+/// Whether the constraints say all of what an operation does.
+pub const fn is_modelled(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Start
+            | Op::Create
+            | Op::Join
+            | Op::End
+            | Op::Lock
+            | Op::TryLock
+            | Op::TimedLock
+            | Op::Unlock
+            | Op::CondWait
+            | Op::CondTimedWait
+            | Op::Relock
+            | Op::CondSignal
+            | Op::CondBroadcast
+            | Op::Yield
+            | Op::Sleep
+            | Op::Exit
+            | Op::Abort
+            | Op::Assert
+            | Op::Throw
+            | Op::ReadLock
+            | Op::WriteLock
+            | Op::RwUnlock
+            | Op::Point
+    )
+}
+
+/// Whether a thread may stand before this operation for ever.
+pub const fn may_block(op: Op) -> bool {
+    matches!(op, Op::Lock | Op::Relock | Op::ReadLock | Op::WriteLock | Op::Join)
+}
+
+impl Encoding {
+    /// The tree with the beginning of the main thread only.
+    pub fn new(chooses_inputs: bool) -> Encoding {
+        let mut clauses = Clauses::new();
+        let (tree, memory, mutexes, conditions, joins) = Default::default();
+        let deadlocks = Deadlocks::new(&mut clauses);
+        let pinned = HashMap::new();
+        let mut encoding =
+            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, chooses_inputs, pinned };
+        let (event, active) = (encoding.clauses.solver.event(), encoding.clauses.truth());
+        encoding.begin(None, event, active);
+        encoding
+    }
+
+    fn begin(&mut self, parent: Option<NodeId>, event: heisen_solver::Event, active: Term) -> ThreadRoot {
+        let (key, outcome) = (Key::Begin, Outcome::Is(1));
+        let root =
+            self.tree.add(NewNode { parent, pc: 0, key, outcome, steps: 0, event, active, unknown: None });
+        self.deadlocks.thread(&mut self.clauses, &self.tree, root);
+        root
+    }
+
+    /// The input that a node reads has this value in every execution.
+    pub fn keep_input(&mut self, node: NodeId, value: u64) {
+        let Some(unknown) = self.tree[node].unknown else { return };
+        let terms = &mut self.clauses.solver.terms;
+        let width = terms.width(unknown);
+        let constant = terms.constant(width, value.into());
+        let same = terms.apply(ValueOp::Eq, &[unknown, constant]);
+        self.clauses.clause([on(same)]);
+    }
+
+    /// The thread that a node creates.
+    pub fn thread_of(&mut self, create: NodeId) -> ThreadRoot {
+        if let Some(root) = self.tree.created_by(create) {
+            return root;
+        }
+        let Node { event, active } = self.of(create);
+        self.begin(Some(create), event, active)
+    }
+
+    fn of(&self, node: NodeId) -> Node {
+        Node { event: self.tree[node].event, active: self.tree[node].active }
+    }
+
+    /// Adds a node behind another, with the constraints that it brings.
+    pub fn add(&mut self, parent: NodeId, pc: u64, key: Key, outcome: Outcome, steps: u32) -> NodeId {
+        let active = self.clauses.fresh();
+        let before = self.of(parent);
+        self.clauses.clause([off(active), on(before.active)]);
+        let event = if steps == 0 {
+            before.event
+        } else {
+            let event = self.clauses.solver.event();
+            self.clauses.solver.precedes(before.event, event);
+            event
+        };
+        let unknown = match key {
+            Key::Read { size, .. } => Some(self.clauses.solver.terms.unknown(8 * u32::from(size))),
+            Key::Input { width, .. } => Some(self.clauses.solver.terms.unknown(width)),
+            _ => None,
+        };
+        let siblings: Vec<NodeId> = self.tree.next_of(parent).collect();
+        let new =
+            NewNode { parent: Some(parent), pc, key: key.clone(), outcome, steps, event, active, unknown };
+        let node = self.tree.add(new);
+        for sibling in siblings {
+            self.exclude(node, sibling);
+        }
+        self.encode(node, &key, outcome);
+        if steps == 0 {
+            self.complete_step(parent, node);
+        }
+        self.deadlocks.added(&mut self.clauses, &self.tree, node);
+        if let Some(op) = blocking(&key) {
+            self.may_stand(node, op, &key);
+        }
+        node
+    }
+
+    /// A thread does not stop within a step: where this node follows its parent in the same step, it does so in every
+    /// prefix. The rest of the step may end the process.
+    fn complete_step(&mut self, parent: NodeId, node: NodeId) {
+        let active = self.tree[node].active;
+        let mut clause = vec![off(self.tree[parent].active), on(active)];
+        match (&self.tree[node].key, self.tree[node].outcome) {
+            (
+                &(Key::Branch { condition } | Key::Defined { condition } | Key::Assume { condition }),
+                Outcome::Is(outcome),
+            ) => clause.push(if outcome == 0 { on(condition) } else { off(condition) }),
+            (&Key::Pin { value, .. }, Outcome::Is(number)) => {
+                let equal = self.equals(value, number);
+                clause.push(equal.not());
+            }
+            // Which values are others changes when another value is seen.
+            (_, Outcome::Other) => return,
+            _ => {}
+        }
+        self.clauses.clause(clause);
+    }
+
+    /// Two children of one node exclude each other.
+    fn exclude(&mut self, node: NodeId, sibling: NodeId) {
+        let (a, b) = (&self.tree[node], &self.tree[sibling]);
+        if a.key == b.key
+            && let Key::Pin { value, .. } = a.key
+        {
+            // Two values exclude each other anyway.
+            let other = match (a.outcome, b.outcome) {
+                (Outcome::Is(value), Outcome::Other) => Some((b.active, value)),
+                (Outcome::Other, Outcome::Is(value)) => Some((a.active, value)),
+                _ => None,
+            };
+            if let Some((active, number)) = other {
+                let equal = self.equals(value, number);
+                self.clauses.clause([off(active), equal.not()]);
+            }
+            return;
+        }
+        let (a, b) = (a.active, b.active);
+        self.clauses.clause([off(a), off(b)]);
+    }
+
+    fn equals(&mut self, value: Term, number: u64) -> Formula {
+        let terms = &mut self.clauses.solver.terms;
+        let number = terms.constant(terms.width(value), number.into());
+        on(terms.apply(ValueOp::Eq, &[value, number]))
+    }
+
+    fn encode(&mut self, node: NodeId, key: &Key, outcome: Outcome) {
+        let Encoding { tree, clauses, memory, joins, deadlocks, .. } = self;
+        let active = tree[node].active;
+        match (key, outcome) {
+            (&Key::Read { address, size, .. }, _) => {
+                if let Some(unknown) = tree[node].unknown {
+                    memory.add_read(clauses, tree, node, (address, size), unknown);
+                }
+            }
+            (&Key::Write { address, size, value }, _) => {
+                memory.add_write(clauses, tree, node, (address, size), value);
+            }
+            (Key::Branch { condition } | Key::Defined { condition }, Outcome::Is(outcome)) => {
+                let holds = if outcome == 0 { off(*condition) } else { on(*condition) };
+                clauses.clause([off(active), holds]);
+            }
+            (Key::Pin { value, .. }, Outcome::Is(number)) => {
+                let equal = self.equals(*value, number);
+                self.pinned.insert(node, equal.clone());
+                self.clauses.clause([off(active), equal]);
+            }
+            // What comes behind an assumption that does not hold counts for nothing.
+            (Key::Assume { .. }, Outcome::Is(0)) => clauses.clause([off(active)]),
+            (Key::Assume { condition }, _) => clauses.clause([off(active), on(*condition)]),
+            (Key::Join { thread: Some(thread) }, Outcome::Is(1)) => {
+                joins.join(clauses, tree, node, *thread);
+            }
+            (Key::Sync { op: Op::End, .. }, _) => {
+                joins.end(clauses, tree, node);
+                deadlocks.end(clauses, tree, node);
+            }
+            (Key::Sync { op, object }, Outcome::Is(ok)) => self.synchronise(node, *op, *object, ok == 1),
+            _ => {}
+        }
+    }
+
+    fn synchronise(&mut self, node: NodeId, op: Op, object: u64, ok: bool) {
+        let Encoding { tree, clauses, mutexes, conditions, .. } = self;
+        match (op, ok) {
+            (Op::Lock | Op::TryLock | Op::TimedLock | Op::WriteLock, true) => {
+                self.acquire(node, object, false);
+            }
+            (Op::ReadLock, true) => self.acquire(node, object, true),
+            (Op::Relock, true) => {
+                if let Some((wait, condition)) = tree[node].waits.and_then(|wait| waited(tree, wait)) {
+                    conditions.woken(clauses, tree, node, condition, wait);
+                    tree[node].waits = None;
+                }
+                self.acquire(node, object, false);
+            }
+            (Op::Unlock | Op::RwUnlock, true) => self.release(node, object),
+            (Op::TryLock | Op::TimedLock, false) => mutexes.fail(clauses, tree, node, object),
+            (Op::CondWait | Op::CondTimedWait, true) => {
+                conditions.wait(clauses, tree, node, object);
+                tree[node].waits = Some(node);
+            }
+            (Op::CondTimedWait, false) => {
+                if let Some(wait) = tree[node].waits.take() {
+                    conditions.left(clauses, tree, node, object, wait);
+                }
+            }
+            (Op::CondSignal, _) => conditions.signal(clauses, tree, node, object, false),
+            (Op::CondBroadcast, _) => conditions.signal(clauses, tree, node, object, true),
+            _ => {}
+        }
+    }
+
+    fn acquire(&mut self, node: NodeId, object: u64, shared: bool) {
+        self.mutexes.acquire(&mut self.clauses, &self.tree, node, object, shared);
+        let held = Held { object, by: node };
+        let all = self.tree[node].held.iter().copied();
+        self.tree[node].held = all.chain([held]).collect();
+    }
+
+    fn release(&mut self, node: NodeId, object: u64) {
+        let Some(held) = self.tree.held(node, object) else { return };
+        self.mutexes.release(&mut self.clauses, &self.tree, node, object, held.by);
+        self.tree[node].held = self.tree[node].held.iter().copied().filter(|other| *other != held).collect();
+    }
+
+    /// The thread may stand before this operation for ever.
+    fn may_stand(&mut self, node: NodeId, op: Op, key: &Key) {
+        let Encoding { tree, clauses, mutexes, conditions, joins, deadlocks, .. } = self;
+        let Some(parent) = tree[node].parent else { return };
+        let (stuck, new) = deadlocks.stands(clauses, tree, parent);
+        if !new {
+            return;
+        }
+        match *key {
+            Key::Join { thread: Some(thread) } => joins.not_ended(clauses, tree, thread, stuck),
+            Key::Sync { object, .. } => {
+                let occupied = mutexes.occupied(clauses, tree, object, op != Op::ReadLock);
+                let mut clause = vec![off(stuck), on(occupied)];
+                if let Some((wait, condition)) = tree[parent].waits.and_then(|wait| waited(tree, wait)) {
+                    if matches!(tree[wait].key, Key::Sync { op: Op::CondTimedWait, .. }) {
+                        // Otherwise the wait can still time out.
+                        conditions.awake(clauses, condition, wait, stuck);
+                    } else {
+                        clause.extend(conditions.asleep(clauses, condition, wait).map(on));
+                    }
+                }
+                clauses.clause(clause);
+            }
+            _ => clauses.clause([off(stuck)]),
+        }
+    }
+
+    /// No solution contains this node from now on: nothing can follow it, or it does not exist.
+    pub fn forbid(&mut self, node: NodeId) {
+        let active = self.tree[node].active;
+        self.clauses.clause([off(active)]);
+    }
+}
+
+/// What constraints need of a node.
+struct Node {
+    event: heisen_solver::Event,
+    active: Term,
+}
+
+/// The operation before which a thread may stand for ever, if this is one.
+pub fn blocking(key: &Key) -> Option<Op> {
+    match key {
+        Key::Join { .. } => Some(Op::Join),
+        Key::Sync { op, .. } => Some(*op).filter(|op| may_block(*op)),
+        _ => None,
+    }
+}
+
+/// A wait, and the condition variable that it waits on.
+fn waited(tree: &Tree, wait: NodeId) -> Option<(NodeId, u64)> {
+    match tree[wait].key {
+        Key::Sync { object, .. } => Some((wait, object)),
+        _ => None,
+    }
+}

@@ -1,0 +1,454 @@
+//! Puts the trace of an execution into the tree.
+//!
+//! Each thread follows the path that it took. Where it leaves the tree, nodes are added, and beside them the outcomes that
+//! no execution has shown yet. The same path must lead to the same next event; if it does not, something that the trace
+//! does not say decides, and the search is not exact.
+
+use crate::encode::{Encoding, blocking, is_modelled, may_block};
+use crate::exactness::{Exactness, Reason};
+use crate::expressions::{Expression, Expressions};
+use crate::steps::{is_of_thread, steps};
+use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
+use heisen_solver::Term;
+use heisen_trace::symbolic::{EventKind, SymbolicEvent, SymbolicTrace};
+use heisen_trace::{End, Op};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What an execution has added.
+#[derive(Debug, Default)]
+pub struct Inserted {
+    /// How much is known now that was not known before: nodes reached, and initial values.
+    pub new: usize,
+    /// Nodes that no execution has shown, which questions may ask for.
+    pub open: Vec<NodeId>,
+    /// The nodes after which threads stood in a deadlock.
+    pub stuck: Vec<NodeId>,
+}
+
+/// Puts a trace into the tree.
+pub fn insert(
+    encoding: &mut Encoding,
+    exactness: &mut Exactness,
+    trace: &SymbolicTrace,
+    end: &End,
+) -> Inserted {
+    let known = encoding.memory.known();
+    let mut insertion = Insertion {
+        encoding,
+        exactness,
+        expressions: Expressions::new(trace),
+        at: BTreeMap::new(),
+        roots: BTreeMap::from([(0, NodeId(0))]),
+        finished: HashSet::new(),
+        known: HashSet::new(),
+        pending: BTreeMap::new(),
+        written: HashMap::new(),
+        values: HashMap::new(),
+        inserted: Inserted::default(),
+    };
+    for &(address, byte) in &trace.initial {
+        insertion.encoding.memory.learn(&mut insertion.encoding.clauses, address, byte);
+    }
+    for (index, (event, steps)) in trace.events.iter().zip(steps(trace)).enumerate() {
+        if insertion.event(index, event, steps).is_none() {
+            insertion.exactness.add(Reason::Invalid);
+            break;
+        }
+    }
+    insertion.end(trace, end);
+    let Insertion { mut inserted, .. } = insertion;
+    inserted.new += encoding.memory.known() - known;
+    if encoding.memory.contradicted {
+        exactness.add(Reason::InitialValues);
+    }
+    inserted
+}
+
+struct Insertion<'i, 't> {
+    encoding: &'i mut Encoding,
+    exactness: &'i mut Exactness,
+    expressions: Expressions<'t>,
+    /// The last node of each thread that has one, by thread number.
+    at: BTreeMap<u16, NodeId>,
+    roots: BTreeMap<u16, ThreadRoot>,
+    /// The threads that have ended.
+    finished: HashSet<u16>,
+    /// The threads whose next operation is known, although they have not done it.
+    known: HashSet<u16>,
+    /// What threads were about to do at the end: place in the code, operation and object.
+    pending: BTreeMap<u16, (u64, Op, u64)>,
+    /// The bytes that were written, as the last write left them.
+    written: HashMap<u64, u8>,
+    /// The values of unknowns.
+    values: HashMap<Term, u128>,
+    inserted: Inserted,
+}
+
+impl Insertion<'_, '_> {
+    /// The last node of a thread.
+    fn place(&self, thread: u16) -> Option<NodeId> {
+        self.at.get(&thread).or_else(|| self.roots.get(&thread)).copied()
+    }
+
+    /// Takes one event. `None` if the trace is not valid.
+    fn event(&mut self, index: usize, event: &SymbolicEvent, steps: u32) -> Option<()> {
+        let place = self.place(event.thread)?;
+        if let EventKind::Pending { op, object, .. } = event.kind {
+            self.pending.insert(event.thread, (event.pc, op, object));
+            return Some(());
+        }
+        if !is_of_thread(&event.kind) {
+            return Some(());
+        }
+        // A thread that ends the process may still do something.
+        self.pending.remove(&event.thread);
+        if self.finished.contains(&event.thread) {
+            return None;
+        }
+        let (key, outcome, defined) = self.key(event)?;
+        let mut place = match event.kind {
+            EventKind::Sync { op: Op::Abort, .. } => self.undefined(place),
+            _ => self.defined(place, event.pc, &defined),
+        };
+        if let EventKind::Sync { op, .. } = event.kind
+            && !is_modelled(op)
+        {
+            self.exactness.add(Reason::Operation(op));
+        }
+        place = self.step(place, event.pc, key, outcome, steps);
+        self.at.insert(event.thread, place);
+        if let Some(unknown) = self.encoding.tree[place].unknown {
+            self.expressions.set_unknown(index, unknown);
+            if let EventKind::Read { value, .. } | EventKind::Input { value, .. } = event.kind {
+                self.values.insert(unknown, value.into());
+            }
+        }
+        match event.kind {
+            EventKind::Read { address, size, value, .. } => {
+                for (at, byte) in (address..).zip(value.to_le_bytes()).take(size.into()) {
+                    match self.written.get(&at) {
+                        Some(written) if *written == byte => {}
+                        // No event says who wrote that.
+                        Some(_) => self.exactness.add(Reason::Overwritten),
+                        None => self.encoding.memory.learn(&mut self.encoding.clauses, at, byte),
+                    }
+                }
+            }
+            EventKind::Write { address, size, value, .. } => {
+                self.written.extend((address..).zip(value.to_le_bytes()).take(size.into()));
+            }
+            EventKind::Input { value, .. } if !self.encoding.chooses_inputs => {
+                self.encoding.keep_input(place, value);
+            }
+            EventKind::Sync { op: Op::Create, object, ok: true } => {
+                let root = self.encoding.thread_of(place);
+                self.roots.insert(u16::try_from(object).ok()?, root);
+            }
+            EventKind::Sync { op: Op::End, .. } => {
+                self.finished.insert(event.thread);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The key, the outcome, and what must hold for its expression to have a value.
+    fn key(&mut self, event: &SymbolicEvent) -> Option<(Key, u64, Vec<Term>)> {
+        let terms = &mut self.encoding.clauses.solver.terms;
+        let mut expressions = |node| self.expressions.node(terms, node);
+        let test = |expression: Expression, terms: &heisen_solver::term::Terms| {
+            (terms.width(expression.term) == 1).then_some(expression)
+        };
+        let plain = |key: Key, outcome: u64| Some((key, outcome, Vec::new()));
+        let with = |key: Key, outcome: u64, expression: &Expression| {
+            Some((key, outcome, expression.defined.to_vec()))
+        };
+        match &event.kind {
+            &EventKind::Read { address, size, update, .. } => {
+                (1..=8).contains(&size).then_some(())?;
+                plain(Key::Read { address, size, update }, 1)
+            }
+            &EventKind::Write { address, size, operand, .. } => {
+                (1..=8).contains(&size).then_some(())?;
+                let expression = self.expressions.operand(terms, operand, 8 * u32::from(size))?;
+                with(Key::Write { address, size, value: expression.term }, 1, &expression)
+            }
+            &EventKind::Branch { condition, taken } => {
+                let expression = test(expressions(condition)?, terms)?;
+                with(Key::Branch { condition: expression.term }, taken.into(), &expression)
+            }
+            &EventKind::Pin { node, value, reason } => {
+                let expression = expressions(node)?;
+                with(Key::Pin { value: expression.term, reason }, value, &expression)
+            }
+            &EventKind::Input { ref name, number, width, .. } => {
+                (1..=128).contains(&width).then_some(())?;
+                plain(Key::Input { name: name.clone(), number, width }, 1)
+            }
+            &EventKind::Assume { condition, holds } => {
+                let expression = test(expressions(condition)?, terms)?;
+                with(Key::Assume { condition: expression.term }, holds.into(), &expression)
+            }
+            &EventKind::Sync { op: Op::Join, object, ok } => {
+                let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
+                plain(Key::Join { thread }, ok.into())
+            }
+            // The number of a created thread depends on other threads.
+            &EventKind::Sync { op: op @ Op::Create, ok, .. } => plain(Key::Sync { op, object: 0 }, ok.into()),
+            // What the object of these is says nothing of other threads.
+            &EventKind::Sync { op: op @ (Op::Start | Op::End | Op::Exit), ok, .. } => {
+                plain(Key::Sync { op, object: 0 }, ok.into())
+            }
+            &EventKind::Sync { op, object, ok } => plain(Key::Sync { op, object }, ok.into()),
+            EventKind::Pending { .. } | EventKind::Runs => None,
+        }
+    }
+
+    /// A thread stands before this operation. Adds it, if it is one before which threads may stand for ever. Returns
+    /// whether it is.
+    fn pending(&mut self, place: NodeId, (pc, op, object): (u64, Op, u64)) -> bool {
+        let tree = &self.encoding.tree;
+        let key = match op {
+            // It was added where the wait began.
+            Op::CondWait | Op::CondTimedWait => return tree[place].waits.is_some(),
+            Op::Join => {
+                let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
+                Key::Join { thread }
+            }
+            op if may_block(op) => Key::Sync { op, object },
+            _ => return false,
+        };
+        self.expect(place, pc, key, Outcome::Is(1));
+        true
+    }
+
+    /// Adds the conditions under which an expression has a value, where the path does not have them yet.
+    fn defined(&mut self, mut place: NodeId, pc: u64, conditions: &[Term]) -> NodeId {
+        for &condition in conditions {
+            let key = Key::Defined { condition };
+            let tree = &self.encoding.tree;
+            let path = std::iter::successors(Some(place), |&node| tree[node].parent);
+            if path.clone().any(|node| tree[node].key == key) {
+                continue;
+            }
+            place = self.step(place, pc, key, 1, 0);
+        }
+        place
+    }
+
+    /// Where a thread is that crashed: an operation that has no result tells so by the values of the execution.
+    fn undefined(&mut self, mut place: NodeId) -> NodeId {
+        loop {
+            let Encoding { tree, clauses, .. } = &*self.encoding;
+            let value = |unknown: Term| self.values.get(&unknown).copied().unwrap_or(0);
+            let follows = |child: &NodeId| match (&tree[*child].key, tree[*child].outcome) {
+                (&Key::Defined { condition }, Outcome::Is(outcome)) => {
+                    clauses.solver.terms.evaluate(condition, &value) == Some(outcome.into())
+                }
+                _ => false,
+            };
+            let Some(next) = tree.next_of(place).find(follows) else { return place };
+            if !tree[next].seen {
+                self.inserted.new += 1;
+            }
+            self.encoding.tree[next].seen = true;
+            place = next;
+        }
+    }
+
+    /// Follows an event, or adds it.
+    fn step(&mut self, place: NodeId, pc: u64, key: Key, outcome: u64, steps: u32) -> NodeId {
+        let outcome = Outcome::Is(outcome);
+        let tree = &self.encoding.tree;
+        let found = tree.next_of(place).find(|&child| {
+            let child = &tree[child];
+            child.pc == pc
+                && child.key == key
+                && child.outcome == outcome
+                && (child.steps == 0) == (steps == 0)
+        });
+        let node = match found {
+            Some(node) => node,
+            None => {
+                self.check(place, pc, &key);
+                let node = self.encoding.add(place, pc, key.clone(), outcome, steps);
+                self.alternatives(place, pc, &key, outcome, steps);
+                self.ends_of_wait(node);
+                node
+            }
+        };
+        if !self.encoding.tree[node].seen {
+            self.encoding.tree[node].seen = true;
+            self.inserted.new += 1;
+            // What may happen next at an unknown event is known now.
+            let tree = &self.encoding.tree;
+            let unknown: Vec<NodeId> =
+                tree.next_of(place).filter(|&child| tree[child].key == Key::Unknown).collect();
+            for child in unknown.into_iter().filter(|&child| child != node) {
+                self.encoding.tree[child].seen = true;
+                self.encoding.forbid(child);
+            }
+        }
+        node
+    }
+
+    /// Whether the tree knows of another event there.
+    fn check(&mut self, place: NodeId, pc: u64, key: &Key) {
+        let tree = &self.encoding.tree;
+        let ends_wait = |key: &Key| {
+            matches!(key, Key::Sync { op: Op::Relock | Op::CondTimedWait | Op::Spurious, .. })
+                && tree[place].waits.is_some()
+        };
+        let differs = tree.next_of(place).any(|child| {
+            let child = &tree[child];
+            child.key != Key::Unknown
+                && (child.key != *key || child.pc != pc)
+                && !(ends_wait(&child.key) && ends_wait(key))
+        });
+        if differs || tree[place].ends {
+            self.exactness.add(Reason::Nondeterminism { pc });
+        }
+    }
+
+    /// Adds the other outcomes of an event.
+    fn alternatives(&mut self, place: NodeId, pc: u64, key: &Key, outcome: Outcome, steps: u32) {
+        let other = match (key, outcome) {
+            (Key::Branch { .. } | Key::Defined { .. }, Outcome::Is(taken)) => {
+                Some(Outcome::Is(1 - taken.min(1)))
+            }
+            (Key::Assume { .. }, Outcome::Is(0)) => Some(Outcome::Is(1)),
+            (Key::Pin { reason, .. }, _) if reason.is_exact() => Some(Outcome::Other),
+            (Key::Sync { op: Op::TryLock | Op::TimedLock, .. }, Outcome::Is(ok)) => {
+                Some(Outcome::Is(1 - ok.min(1)))
+            }
+            _ => None,
+        };
+        let Some(other) = other else { return };
+        let tree = &self.encoding.tree;
+        let exists = tree.next_of(place).any(|child| {
+            let child = &tree[child];
+            child.key == *key && child.pc == pc && child.outcome == other
+        });
+        if !exists {
+            let node = self.encoding.add(place, pc, key.clone(), other, steps);
+            self.inserted.open.push(node);
+        }
+    }
+
+    /// Where a wait has begun: adds how it may end.
+    fn ends_of_wait(&mut self, node: NodeId) {
+        let tree = &self.encoding.tree;
+        let (Some(wait), Key::Sync { op: Op::Unlock, object: mutex }) = (tree[node].waits, &tree[node].key)
+        else {
+            return;
+        };
+        let (mutex, pc, key) = (*mutex, tree[wait].pc, tree[wait].key.clone());
+        // Once woken, the thread acquires the mutex that the wait has released.
+        self.expect(node, pc, Key::Sync { op: Op::Relock, object: mutex }, Outcome::Is(1));
+        if matches!(key, Key::Sync { op: Op::CondTimedWait, .. }) {
+            self.expect(node, pc, key, Outcome::Is(0));
+        }
+    }
+
+    /// A thread stands before an operation, which may be new.
+    fn expect(&mut self, place: NodeId, pc: u64, key: Key, outcome: Outcome) {
+        let tree = &self.encoding.tree;
+        let known = tree.next_of(place).any(|child| {
+            let child = &tree[child];
+            child.pc == pc && child.key == key && child.outcome == outcome
+        });
+        if known {
+            return;
+        }
+        if key != Key::Unknown {
+            self.check(place, pc, &key);
+        }
+        let node = self.encoding.add(place, pc, key, outcome, 1);
+        self.inserted.open.push(node);
+        self.inserted.new += 1;
+    }
+
+    /// What the end of the execution says of all threads.
+    fn end(&mut self, trace: &SymbolicTrace, end: &End) {
+        let losses = &trace.losses;
+        for &(reason, _) in &losses.pinned {
+            self.exactness.add(Reason::Pinned(reason));
+        }
+        let reasons = [
+            (losses.overwritten > 0, Reason::Overwritten),
+            (losses.full, Reason::TraceFull),
+            (losses.incomplete, Reason::Incomplete),
+            (*end == End::StepLimit, Reason::StepLimit),
+            (*end == End::Stuck, Reason::Stuck),
+        ];
+        for (applies, reason) in reasons {
+            if applies {
+                self.exactness.add(reason);
+            }
+        }
+        let cut = losses.full || matches!(end, End::StepLimit | End::Stuck);
+        let ender =
+            trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
+        for (thread, pending) in std::mem::take(&mut self.pending) {
+            if let Some(place) = self.place(thread)
+                && !cut
+                && self.pending(place, pending)
+            {
+                self.known.insert(thread);
+            }
+        }
+        let threads: Vec<u16> = self.roots.keys().copied().collect();
+        for thread in threads {
+            let Some(place) = self.place(thread) else { continue };
+            let finished = self.finished.contains(&thread) || self.known.contains(&thread);
+            if *end == End::Deadlock {
+                self.stands(place);
+            } else if cut {
+            } else if Some(thread) == ender {
+                let place = if matches!(end, End::Signal(_)) { self.undefined(place) } else { place };
+                self.ends(place);
+            } else if !finished && self.encoding.tree.next_of(place).next().is_none() {
+                self.expect(place, 0, Key::Unknown, Outcome::Is(1));
+            }
+        }
+    }
+
+    /// The thread stood there in a deadlock, unless it has ended.
+    fn stands(&mut self, place: NodeId) {
+        let tree = &self.encoding.tree;
+        if matches!(tree[place].key, Key::Sync { op: Op::End, .. }) {
+            return;
+        }
+        if tree.next_of(place).any(|child| blocking(&tree[child].key).is_some()) {
+            self.inserted.stuck.push(place);
+        } else {
+            self.exactness.add(Reason::UnknownWait { pc: tree[place].pc });
+        }
+    }
+
+    /// The process ended at this node of a thread.
+    fn ends(&mut self, place: NodeId) {
+        let node = &mut self.encoding.tree[place];
+        if node.ends {
+            return;
+        }
+        node.ends = true;
+        let pc = node.pc;
+        let tree = &self.encoding.tree;
+        let behind: Vec<NodeId> = tree.next_of(place).collect();
+        // A path on which an operation has no result ends there, as one outcome of it.
+        if behind.iter().any(|&child| !matches!(tree[child].key, Key::Defined { .. } | Key::Unknown)) {
+            self.exactness.add(Reason::Nondeterminism { pc });
+        }
+        let unknown = behind.iter().copied().filter(|&child| tree[child].key == Key::Unknown);
+        let unknown: Vec<NodeId> = unknown.collect();
+        if behind.is_empty() {
+            self.encoding.forbid(place);
+        }
+        // The next step was a last one, without an event.
+        for child in unknown {
+            self.encoding.tree[child].seen = true;
+            self.encoding.forbid(child);
+        }
+    }
+}

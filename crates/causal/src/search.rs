@@ -1,0 +1,433 @@
+//! The search: asks the open questions one by one, and hands out plans for those that have a solution.
+
+use crate::encode::Encoding;
+use crate::exactness::{Exactness, Reason};
+use crate::insert::{Inserted, insert};
+use crate::meetings::{decides, ended_at, meetings, step_of};
+use crate::questions::{Questions, State, Target, branch_before};
+use crate::schedule;
+use crate::tree::{Key, NodeId, Outcome};
+use heisen_solver::{Formula, Limit};
+use heisen_trace::symbolic::SymbolicTrace;
+use heisen_trace::{End, Plan, Policy};
+use std::collections::BTreeSet;
+
+/// How to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The largest number of steps that the solver may take for one question. The search goes on without the answer, but
+    /// is no longer exact.
+    pub steps: u64,
+    /// Whether to ask for deadlocks.
+    pub deadlocks: bool,
+    /// Whether to choose inputs. If not, they keep the values that the program gives them.
+    pub inputs: bool,
+    /// Whether to ask for two threads that are about to do conflicting accesses, so that a detector of data races sees
+    /// each such pair. Pairs of atomic accesses are asked for, too: traces do not tell them apart.
+    pub meetings: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { steps: 4_000_000, deadlocks: true, inputs: true, meetings: false }
+    }
+}
+
+/// The state of a search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// How many questions the solver was asked, repeated ones included.
+    pub questions: u64,
+    /// How many of them had a solution.
+    pub satisfiable: u64,
+    /// How many of them had none.
+    pub unsatisfiable: u64,
+    /// How many of them the solver did not answer within its limit.
+    pub unknown: u64,
+    /// How many executions were given back.
+    pub executions: u64,
+    /// How many of them showed nothing new, although their plan was made for it.
+    pub diverged: u64,
+    /// How many nodes executions have reached.
+    pub edges: usize,
+    /// How many questions are open.
+    pub open: usize,
+    /// How many plans are out.
+    pub out: usize,
+    /// Whether executions may exist that the search does not know of, although nothing is open.
+    pub exactness: Exactness,
+}
+
+impl Status {
+    /// Whether the search has ended and has shown every local outcome and every deadlock that any execution can have.
+    pub fn is_proof(&self) -> bool {
+        self.executions > 0 && self.open == 0 && self.out == 0 && self.exactness.is_exact()
+    }
+}
+
+/// A plan that is out, and the question that it is for.
+#[derive(Clone, Debug)]
+struct Out {
+    plan: Plan,
+    target: Option<Target>,
+    /// How many children the parent of the target had when the plan was made.
+    siblings: usize,
+}
+
+/// The search; see the head of this crate.
+///
+/// To save it, save the plans whose executions it has taken, in order: the same executions give the same search.
+#[derive(Debug)]
+pub struct Causal {
+    options: Options,
+    encoding: Encoding,
+    questions: Questions,
+    exactness: Exactness,
+    out: Vec<Out>,
+    /// A plan that has to run again, or the first plan.
+    again: Option<Plan>,
+    restarts: u32,
+    /// The largest [`SymbolicTrace::shared`] so far.
+    shared: u64,
+    counts: Counts,
+    /// The places of conflicting accesses that executions have done one right after the other.
+    met: BTreeSet<(u64, u64)>,
+}
+
+/// Traces that lack events of memory that is shared.
+enum Outdated {
+    None,
+    Earlier,
+    /// The earlier ones and the new one.
+    Both,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    questions: u64,
+    satisfiable: u64,
+    unsatisfiable: u64,
+    unknown: u64,
+    executions: u64,
+    diverged: u64,
+}
+
+fn encoding(options: &Options) -> Encoding {
+    let mut encoding = Encoding::new(options.inputs);
+    encoding.memory.conflicts = options.meetings.then(Vec::new);
+    encoding
+}
+
+/// How often the search begins anew because memory turned out to be shared.
+const MOST_RESTARTS: u32 = 64;
+
+impl Causal {
+    /// A new search.
+    pub fn new(options: Options) -> Causal {
+        Causal {
+            options,
+            encoding: encoding(&options),
+            questions: Questions::default(),
+            exactness: Exactness::default(),
+            out: Vec::new(),
+            again: Some(Plan::new(Policy::Default)),
+            restarts: 0,
+            shared: 0,
+            counts: Counts::default(),
+            met: BTreeSet::new(),
+        }
+    }
+
+    /// The next plan. `None` if the search waits for plans that are out or, if none is out, has ended.
+    pub fn next_plan(&mut self) -> Option<Plan> {
+        if let Some(plan) = self.again.take() {
+            self.out.push(Out { plan: plan.clone(), target: None, siblings: 0 });
+            return Some(plan);
+        }
+        if self.counts.executions == 0 {
+            return None;
+        }
+        while let Some(target) = self.questions.next(&self.encoding.tree, &self.encoding.clauses) {
+            if self.have_met(target) {
+                self.questions.set(target, State::Shown);
+                continue;
+            }
+            let limit = Limit { steps: Some(self.options.steps), stop: None };
+            let formulas = self.formulas(target);
+            self.counts.questions += 1;
+            match self.encoding.clauses.ask(&formulas, &limit) {
+                Ok(model) => {
+                    self.counts.satisfiable += 1;
+                    let tree = &self.encoding.tree;
+                    let goes_on = match target {
+                        Target::Reached(node) => vec![(tree[node].thread, 0)],
+                        Target::Stuck(_) => vec![],
+                        Target::Meeting(a, b) => [a, b]
+                            .map(|node| step_of(tree, node))
+                            .map(|(at, steps)| (tree[at].thread, steps))
+                            .into(),
+                    };
+                    let plan = schedule::plan(&self.encoding, &model, &goes_on);
+                    self.questions.set(target, State::Out);
+                    let siblings = self.siblings(target);
+                    self.out.push(Out { plan: plan.clone(), target: Some(target), siblings });
+                    return Some(plan);
+                }
+                Err(Some(core)) => {
+                    self.counts.unsatisfiable += 1;
+                    self.questions.set(target, State::Impossible(core));
+                }
+                Err(None) => {
+                    self.counts.unknown += 1;
+                    self.exactness.add(Reason::SolverLimit);
+                    self.questions.set(target, State::GivenUp);
+                }
+            }
+        }
+        None
+    }
+
+    fn formulas(&self, target: Target) -> Vec<Formula> {
+        let Encoding { tree, deadlocks, .. } = &self.encoding;
+        match target {
+            Target::Reached(node) => vec![Formula::Holds(tree[node].active)],
+            Target::Stuck(node) => {
+                let stuck = deadlocks.at(node).into_iter();
+                stuck.chain([deadlocks.deadlock]).map(Formula::Holds).collect()
+            }
+            Target::Meeting(a, b) => {
+                let stands = |node: NodeId| {
+                    let (step, _) = step_of(tree, node);
+                    let within =
+                        std::iter::successors(Some(node), |&node| tree[node].parent.filter(|_| node != step));
+                    let decided = within.filter_map(|node| decides(&self.encoding, node));
+                    let before = tree[step].parent.unwrap_or(step);
+                    let goes_on = tree.next_of(before).map(|child| Formula::Holds(tree[child].active).not());
+                    decided.chain(goes_on).chain([Formula::Holds(tree[before].active)]).collect::<Vec<_>>()
+                };
+                [stands(a), stands(b)].concat()
+            }
+        }
+    }
+
+    /// How many siblings the target of a question has.
+    fn siblings(&self, target: Target) -> usize {
+        let tree = &self.encoding.tree;
+        tree[target.node()].parent.map_or(0, |parent| tree[parent].children.len())
+    }
+
+    /// Takes back a plan that is out, with the trace of its execution and how that ended.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    pub fn done(&mut self, plan: &Plan, trace: &SymbolicTrace, end: &End) {
+        let Out { mut target, siblings, .. } = self.take(plan);
+        self.counts.executions += 1;
+        match self.outdates(trace) {
+            Outdated::Both => return self.restart(Some(Plan::new(Policy::Default))),
+            Outdated::Earlier => {
+                self.restart(None);
+                target = None;
+            }
+            Outdated::None => {}
+        }
+        let new = self.learn(trace, end);
+        if let Some(target) = target {
+            self.settle(target, siblings, new, (trace, end));
+        }
+    }
+
+    /// Puts an execution into the tree. Returns whether it has shown something new.
+    fn learn(&mut self, trace: &SymbolicTrace, end: &End) -> bool {
+        let Inserted { new, open, stuck } = insert(&mut self.encoding, &mut self.exactness, trace, end);
+        for node in open {
+            self.questions.add(Target::Reached(node));
+        }
+        if self.options.deadlocks {
+            for place in self.encoding.deadlocks.places() {
+                self.questions.add(Target::Stuck(place));
+            }
+        }
+        let mut new = new > 0;
+        for &place in &stuck {
+            new |= self.questions.show(Target::Stuck(place));
+        }
+        if let Some(conflicts) = &mut self.encoding.memory.conflicts {
+            for (a, b) in conflicts.drain(..) {
+                self.questions.add(Target::Meeting(a.min(b), a.max(b)));
+            }
+            for meeting in meetings(trace) {
+                new |= self.met.insert(meeting);
+            }
+        }
+        self.note_failure(trace, end);
+        new
+    }
+
+    /// Takes the execution of a plan that this search has not handed out, for example one of an earlier search that was
+    /// saved.
+    pub fn absorb(&mut self, trace: &SymbolicTrace, end: &End) {
+        self.again = None;
+        self.counts.executions += 1;
+        match self.outdates(trace) {
+            Outdated::Both => return self.restart(Some(Plan::new(Policy::Default))),
+            Outdated::Earlier => self.restart(None),
+            Outdated::None => {}
+        }
+        self.learn(trace, end);
+    }
+
+    /// Which traces lack events, as this one shows.
+    fn outdates(&mut self, trace: &SymbolicTrace) -> Outdated {
+        let grown = trace.shared > self.shared;
+        self.shared = self.shared.max(trace.shared);
+        match (trace.losses.incomplete, grown && !self.is_new()) {
+            (false, false) => Outdated::None,
+            _ if self.restarts >= MOST_RESTARTS => {
+                self.exactness.add(Reason::Incomplete);
+                Outdated::None
+            }
+            (true, _) => Outdated::Both,
+            (false, true) => Outdated::Earlier,
+        }
+    }
+
+    /// Whether no execution is in the tree.
+    fn is_new(&self) -> bool {
+        self.encoding.tree.nodes.len() == 1
+    }
+
+    /// Whether this search has handed out the plan, and not taken it back.
+    pub fn is_out(&self, plan: &Plan) -> bool {
+        self.out.iter().any(|out| out.plan == *plan)
+    }
+
+    fn take(&mut self, plan: &Plan) -> Out {
+        let at = self.out.iter().position(|out| out.plan == *plan);
+        self.out.remove(at.expect("a plan was given back that is not out"))
+    }
+
+    /// Takes back a plan that is out and was not run to its end. It is handed out again.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    pub fn give_back_unrun(&mut self, plan: &Plan) {
+        match self.take(plan).target {
+            Some(target) => self.questions.set(target, State::Open),
+            None => self.again = Some(plan.clone()),
+        }
+    }
+
+    /// Takes an execution without a symbolic trace, whose plan this search has not handed out.
+    pub fn absorb_without_trace(&mut self) {
+        self.again = None;
+        self.counts.executions += 1;
+        self.exactness.add(Reason::NoTrace);
+    }
+
+    /// Takes back a plan whose execution has no symbolic trace. Nothing is learnt from it, and nothing is proven.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    pub fn done_without_trace(&mut self, plan: &Plan) {
+        let Out { target, .. } = self.take(plan);
+        self.counts.executions += 1;
+        self.exactness.add(Reason::NoTrace);
+        if let Some(target) = target {
+            self.questions.set(target, State::GivenUp);
+        }
+    }
+
+    /// Earlier traces lack events of memory that was not known to be shared, so they count for nothing. The search goes on
+    /// with this plan.
+    fn restart(&mut self, plan: Option<Plan>) {
+        self.restarts += 1;
+        self.encoding = encoding(&self.options);
+        self.questions = Questions::default();
+        self.exactness = Exactness::default();
+        for out in &mut self.out {
+            out.target = None;
+        }
+        self.again = plan;
+    }
+
+    /// Whether the execution has shown what its plan was made for.
+    fn settle(&mut self, target: Target, siblings: usize, new: bool, (trace, end): (&SymbolicTrace, &End)) {
+        let node = target.node();
+        let (pc, seen) = (self.encoding.tree[node].pc, self.encoding.tree[node].seen);
+        match (&self.encoding.tree[node].key, target) {
+            // There are always more values.
+            (Key::Pin { .. }, Target::Reached(_))
+                if self.encoding.tree[node].outcome == Outcome::Other && self.siblings(target) > siblings =>
+            {
+                self.questions.set(target, State::Open);
+                return;
+            }
+            // The process ends there; a shift goes on, with a value that nothing defines.
+            (Key::Defined { .. }, Target::Reached(_)) if !seen && !matches!(end, End::Signal(_)) => {
+                self.exactness.add(Reason::Undefined { pc });
+            }
+            (_, Target::Reached(_)) if seen => {
+                self.questions.set(target, State::Shown);
+                return;
+            }
+            (_, Target::Stuck(_)) if self.questions.is_shown(target) => return,
+            (_, Target::Meeting(a, b))
+                if self.have_met(target)
+                    || ended_at(trace, [a, b].map(|node| self.encoding.tree[node].pc)) =>
+            {
+                self.questions.set(target, State::Shown);
+                return;
+            }
+            _ => {}
+        }
+        if new {
+            // What was learnt, such as an initial value, may lead to another solution.
+            self.questions.set(target, State::Open);
+            return;
+        }
+        self.counts.diverged += 1;
+        self.exactness.add(Reason::Diverged { pc });
+        self.questions.set(target, State::GivenUp);
+    }
+
+    /// Whether an execution has done the accesses of these places one right after the other.
+    fn have_met(&self, target: Target) -> bool {
+        let Target::Meeting(a, b) = target else { return false };
+        let places = [a, b].map(|node| self.encoding.tree[node].pc);
+        self.met.contains(&(places[0].min(places[1]), places[0].max(places[1])))
+    }
+
+    /// Remembers after which branch an execution failed.
+    fn note_failure(&mut self, trace: &SymbolicTrace, end: &End) {
+        if matches!(end, End::Exit(0) | End::Deadlock | End::StepLimit | End::Stuck) {
+            return;
+        }
+        let last = trace.events.last().map(|event| event.pc);
+        let tree = &self.encoding.tree;
+        let ended = (0..tree.nodes.len())
+            .rev()
+            .map(NodeId)
+            .find(|&node| tree[node].ends && Some(tree[node].pc) == last);
+        if let Some((pc, outcome)) = ended.and_then(|node| branch_before(tree, node)) {
+            self.questions.failed_after(pc, outcome);
+        }
+    }
+
+    /// The state of the search.
+    pub fn status(&self) -> Status {
+        let Counts { questions, satisfiable, unsatisfiable, unknown, executions, diverged } = self.counts;
+        Status {
+            questions,
+            satisfiable,
+            unsatisfiable,
+            unknown,
+            executions,
+            diverged,
+            edges: self.encoding.tree.nodes.iter().filter(|node| node.seen).count(),
+            open: self.questions.unsettled(&self.encoding.clauses),
+            out: self.out.len(),
+            exactness: self.exactness.clone(),
+        }
+    }
+}

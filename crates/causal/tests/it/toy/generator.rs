@@ -1,0 +1,321 @@
+//! Random programs of the toy machine.
+
+use crate::toy::program::{Do, Expr, Place, Program};
+use heisen_trace::ValueOp;
+
+/// A pseudo-random sequence.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
+    }
+
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = self.0;
+        value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((value ^ value >> 31) % end as u64) as usize
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// What programs may contain. Each is more than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Features {
+    /// Reads, writes, branches, assertions, threads.
+    Branches,
+    /// Also mutexes and attempts.
+    Mutexes,
+    /// Also arrays, updates, mixed sizes, switches, divisions.
+    Memory,
+    /// Also inputs.
+    Inputs,
+    /// Also condition variables.
+    Conditions,
+}
+
+struct Generator {
+    random: Random,
+    features: Features,
+    /// How many visible instructions may still be added.
+    left: usize,
+    inputs: usize,
+    /// The register that was loaded last in this thread.
+    loaded: usize,
+    /// Addresses are below this.
+    words: usize,
+}
+
+/// A random program.
+pub fn program(seed: u64, features: Features) -> Program {
+    let mut random = Random::new(seed);
+    let threads = [1, 2, 2, 2, 3][random.below(5)];
+    let left = 6 + random.below(5);
+    let words = 1 + random.below(3);
+    let mut g = Generator { random, features, left, inputs: 2, loaded: 0, words };
+    let memory = (0..4).map(|at| (at, g.random.below(3) as u8)).filter(|(_, value)| *value > 0).collect();
+    let mut code = vec![Vec::new()];
+    for _ in 0..threads {
+        let mut body = Vec::new();
+        let most = 2 + g.random.below(4);
+        g.loaded = 0;
+        if g.random.one_in(2) {
+            // Most threads begin with a value that depends on others.
+            let place = g.place();
+            body.push(Do::Load(0, place, 1));
+        }
+        g.block(&mut body, most, 2);
+        code.push(body);
+    }
+    // One of the threads may create the last one, instead of the main thread.
+    let nested = threads > 1 && g.random.one_in(6);
+    let created = if nested { threads - 1 } else { threads };
+    let mut main = Vec::new();
+    for thread in 1..=created {
+        main.push(Do::Create(thread));
+        if g.random.one_in(4) {
+            g.block(&mut main, 1, 1);
+        }
+    }
+    if nested {
+        let mut at = 0;
+        if g.random.one_in(2) {
+            // Only on some paths.
+            code[1].push(Do::Load(0, Place::Fixed(0), 1));
+            at = code[1].len() + 2;
+            code[1].push(Do::JumpUnless(Expr::Reg(0), at));
+        }
+        code[1].push(Do::Create(threads));
+        let _ = at;
+    }
+    let joined = if g.random.one_in(4) { g.random.below(created + 1) } else { created };
+    main.extend((0..joined).map(Do::Join));
+    if g.random.below(3) > 0 {
+        let address = g.random.below(g.words) as u64;
+        main.push(Do::Load(0, Place::Fixed(address), 1));
+        g.loaded = 0;
+        let assertion = g.assertion();
+        main.push(Do::Assert(assertion));
+    }
+    code[0] = main;
+    Program { code, memory }
+}
+
+impl Generator {
+    fn may(&self, feature: Features) -> bool {
+        self.features >= feature
+    }
+
+    /// A register to read: mostly the one that was loaded last.
+    fn register(&mut self) -> usize {
+        if self.random.one_in(3) { self.random.below(3) } else { self.loaded }
+    }
+
+    /// A register to write.
+    fn target(&mut self) -> usize {
+        self.loaded = self.random.below(3);
+        self.loaded
+    }
+
+    /// A test that holds more often than not.
+    fn assertion(&mut self) -> Expr {
+        let register = Expr::Reg(self.register());
+        let number = Expr::Const(1 + self.random.below(7) as u8);
+        match self.random.below(4) {
+            0 => Expr::of(ValueOp::Ule, register, number),
+            1 => Expr::of(
+                ValueOp::Ule,
+                register,
+                Expr::of(ValueOp::Add, number, Expr::Reg(self.random.below(3))),
+            ),
+            _ => Expr::of(ValueOp::Xor, register, number),
+        }
+    }
+
+    fn value(&mut self) -> Expr {
+        let ops = [ValueOp::Add, ValueOp::Sub, ValueOp::Mul, ValueOp::Xor, ValueOp::And];
+        match self.random.below(8) {
+            0 | 1 => Expr::Const(self.random.below(4) as u8),
+            2 | 3 => Expr::Reg(self.register()),
+            4 if self.may(Features::Memory) && self.random.one_in(4) => {
+                let divide = [ValueOp::UDiv, ValueOp::SRem][self.random.below(2)];
+                Expr::of(divide, Expr::Const(6), Expr::Reg(self.register()))
+            }
+            _ => {
+                let op = ops[self.random.below(ops.len())];
+                let (a, b) = (Expr::Reg(self.register()), Expr::Const(self.random.below(4) as u8));
+                if self.random.one_in(3) {
+                    Expr::of(op, a, Expr::Reg(self.register()))
+                } else {
+                    Expr::of(op, a, b)
+                }
+            }
+        }
+    }
+
+    fn test(&mut self) -> Expr {
+        let ops = [ValueOp::Eq, ValueOp::Ult, ValueOp::Ule, ValueOp::Slt, ValueOp::Xor];
+        let op = ops[self.random.below(ops.len())];
+        let (a, b) = (Expr::Reg(self.register()), Expr::Const(self.random.below(4) as u8));
+        match self.random.below(3) {
+            0 => Expr::of(op, b, a),
+            1 => Expr::of(op, Expr::Reg(self.register()), a),
+            _ => Expr::of(op, a, b),
+        }
+    }
+
+    fn place(&mut self) -> Place {
+        let address = self.random.below(self.words) as u64;
+        if self.may(Features::Memory) && self.random.one_in(6) {
+            return Place::Indexed(address / 2, Expr::Reg(self.register()), [1, 3][self.random.below(2)]);
+        }
+        Place::Fixed(address)
+    }
+
+    fn size(&mut self) -> u8 {
+        if self.may(Features::Memory) && self.random.one_in(6) { 2 } else { 1 }
+    }
+
+    /// Adds some instructions.
+    fn block(&mut self, code: &mut Vec<Do>, most: usize, depth: usize) {
+        for _ in 0..most {
+            if self.left == 0 {
+                return;
+            }
+            self.left -= 1;
+            self.instruction(code, depth);
+        }
+    }
+
+    fn instruction(&mut self, code: &mut Vec<Do>, depth: usize) {
+        match self.random.below(16) {
+            0..=2 => {
+                let (place, size) = (self.place(), self.size());
+                let register = self.target();
+                code.push(Do::Load(register, place, size));
+                if self.random.one_in(2) {
+                    let test = self.assertion();
+                    code.push(Do::Assert(test));
+                }
+            }
+            3..=5 => {
+                let (place, size, value) = (self.place(), self.size(), self.value());
+                code.push(Do::Store(place, size, value));
+            }
+            6..=9 if depth > 0 => {
+                let place = self.place();
+                let register = self.target();
+                code.push(Do::Load(register, place, 1));
+                let test = self.test();
+                self.when(code, test, depth);
+            }
+            10 | 11 if self.may(Features::Mutexes) && depth > 0 => {
+                let mutex = self.random.below(2) as u64;
+                if self.random.one_in(3) {
+                    let register = 3 + self.random.below(3);
+                    code.push(Do::TryLock(register, mutex));
+                    let at = code.len();
+                    code.push(Do::Jump(0));
+                    self.block(code, 1, depth - 1);
+                    code.push(Do::Unlock(mutex));
+                    code[at] = Do::JumpUnless(Expr::Reg(register), code.len());
+                } else {
+                    code.push(Do::Lock(mutex));
+                    self.left += 1;
+                    self.block(code, 2, depth);
+                    code.push(Do::Unlock(mutex));
+                }
+            }
+            12 if self.may(Features::Memory) => {
+                let (place, value) = (self.place(), self.value());
+                let register = self.target();
+                if self.random.one_in(2) {
+                    code.push(Do::Add(register, place, value));
+                } else {
+                    let new = self.value();
+                    code.push(Do::Cas(register, place, value, new));
+                }
+            }
+            13 if self.may(Features::Memory) && self.random.one_in(2) => {
+                let place = self.place();
+                let register = self.target();
+                code.push(Do::Load(register, place, 1));
+                self.switch(code, register);
+            }
+            14 if self.may(Features::Inputs) && self.inputs > 0 => {
+                self.inputs -= 1;
+                let register = self.target();
+                let bits = 1 + self.random.below(2) as u32;
+                code.push(Do::Input(register, bits));
+                if self.random.one_in(3) {
+                    let test = self.test();
+                    code.push(Do::Assume(test));
+                }
+                let (test, place) = (self.test(), self.place());
+                match self.random.below(3) {
+                    0 => code.push(Do::Store(place, 1, Expr::Reg(register))),
+                    _ if depth > 0 => self.when(code, test, depth),
+                    _ => code.push(Do::Assert(test)),
+                }
+            }
+            15 if self.may(Features::Conditions) && depth > 0 => {
+                let condition = self.random.below(2).min(self.random.below(2)) as u64;
+                match self.random.below(4) {
+                    0 | 1 => {
+                        code.push(Do::Lock(0));
+                        if self.random.one_in(3) {
+                            code.push(Do::TimedWait(3, condition, 0));
+                        } else {
+                            code.push(Do::Wait(condition, 0));
+                        }
+                        self.block(code, 1, 0);
+                        code.push(Do::Unlock(0));
+                    }
+                    2 => code.push(Do::Signal(condition)),
+                    _ => code.push(Do::Broadcast(condition)),
+                }
+            }
+            _ => {
+                // An increment that is not atomic.
+                let (from, place) = (self.place(), self.place());
+                let register = self.target();
+                code.push(Do::Load(register, from, 1));
+                let one = Expr::Const(1 + self.random.below(2) as u8);
+                code.push(Do::Store(place, 1, Expr::of(ValueOp::Add, Expr::Reg(register), one)));
+            }
+        }
+    }
+
+    fn when(&mut self, code: &mut Vec<Do>, test: Expr, depth: usize) {
+        let at = code.len();
+        code.push(Do::Jump(0));
+        self.block(code, 2, depth - 1);
+        if self.random.one_in(3) {
+            let otherwise = code.len();
+            code.push(Do::Jump(0));
+            code[at] = Do::JumpUnless(test, code.len());
+            self.block(code, 1, depth - 1);
+            code[otherwise] = Do::Jump(code.len());
+        } else {
+            code[at] = Do::JumpUnless(test, code.len());
+        }
+    }
+
+    fn switch(&mut self, code: &mut Vec<Do>, register: usize) {
+        code.push(Do::Switch(Expr::Reg(register)));
+        let table = code.len();
+        code.extend([Do::Jump(table + 4), Do::Jump(table + 4), Do::Jump(0), Do::Jump(0)]);
+        self.block(code, 1, 0);
+        let value = self.value();
+        code.push(Do::Store(Place::Fixed(3), 1, value));
+        code[table + 2] = Do::Jump(code.len());
+        self.block(code, 1, 0);
+        code[table + 3] = Do::Jump(code.len());
+    }
+}

@@ -1,0 +1,100 @@
+//! The runtime of symbolic builds: keeps expressions beside the values of the program, and logs the symbolic trace.
+//!
+//! Instrumented code calls the functions of [`callbacks`] after its operations. They add nodes to the trace
+//! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
+//! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
+//! by which a program reads inputs.
+//!
+//! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
+//! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
+//! resets what the last one has touched.
+
+mod block_traffic;
+pub mod callbacks;
+mod held;
+pub mod inputs;
+mod reserved;
+mod sharing;
+mod terms;
+mod traffic;
+
+pub use reserved::owns;
+
+use crate::platform::sys;
+use crate::platform::{allocation, glibc};
+use crate::sched::{SCHED, me};
+use crate::wire_log;
+use crate::wire_log::symbolic_log::{self, Logged};
+use callbacks::FRAME;
+use heisen_wire::flag;
+use heisen_wire::symbolic::ENV_FD;
+
+/// The library is loaded: maps the symbolic trace, if the engine has passed one.
+pub fn init() {
+    let mut name = [0u8; 32];
+    name[..ENV_FD.len()].copy_from_slice(ENV_FD.as_bytes());
+    name[ENV_FD.len()] = b'=';
+    let Some(fd) = glibc::take_env_number(&name[..=ENV_FD.len()]) else { return };
+    if !reserved::reserve() || !symbolic_log::attach(fd, reserved::TRACE) {
+        sys::write(2, b"heisen: no addresses are left for the symbolic trace\n");
+        sys::exit_group(3);
+    }
+    sys::close(fd);
+}
+
+/// An execution begins.
+pub fn begin() {
+    if !symbolic_log::is_attached() {
+        return;
+    }
+    symbolic_log::begin(wire_log::flags() & flag::SYMBOLIC != 0);
+    reserved::forget();
+    inputs::begin();
+    if symbolic_log::is_on() {
+        FRAME.begin();
+        allocation::follow();
+        sharing::begin();
+    }
+}
+
+/// Whether the execution that runs logs a symbolic trace.
+#[inline]
+pub fn is_on() -> bool {
+    symbolic_log::is_on()
+}
+
+/// The process is no longer controlled.
+pub fn leave() {
+    symbolic_log::leave();
+}
+
+/// Memory gets a new use: it holds no expression.
+pub fn renew(start: usize, length: usize) {
+    if symbolic_log::is_on() {
+        held::clear(start, length);
+    }
+}
+
+/// The runtime has moved the content of a block of memory to another place, on behalf of the program.
+pub fn moved(to: usize, from: usize, length: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        block_traffic::copied(to, from, length, pc);
+    }
+}
+
+/// The program gets memory that is full of zeros, and new.
+pub fn zeroed(at: usize, length: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        block_traffic::zeroed(at, length, pc);
+    }
+}
+
+/// Logs an event of the running thread.
+fn log(event: Logged) {
+    symbolic_log::push_event(SCHED.step.get(), me() as u16, event);
+}
+
+/// Logs an event of the running thread with an unknown of so many bits. Returns the unknown.
+fn log_unknown(bits: u32, event: Logged) -> u32 {
+    symbolic_log::push_unknown(SCHED.step.get(), me() as u16, bits, event)
+}

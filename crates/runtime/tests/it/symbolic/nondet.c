@@ -1,0 +1,68 @@
+/* Calls all functions of verification tasks that return inputs. */
+#define OPEN __attribute__((weak, noplt))
+OPEN _Bool __VERIFIER_nondet_bool(void);
+OPEN _Bool __VERIFIER_nondet__Bool(void);
+OPEN char __VERIFIER_nondet_char(void);
+OPEN unsigned char __VERIFIER_nondet_uchar(void);
+OPEN unsigned char __VERIFIER_nondet_unsigned_char(void);
+OPEN unsigned char __VERIFIER_nondet_u8(void);
+OPEN short __VERIFIER_nondet_short(void);
+OPEN unsigned short __VERIFIER_nondet_ushort(void);
+OPEN unsigned short __VERIFIER_nondet_u16(void);
+OPEN int __VERIFIER_nondet_int(void);
+OPEN unsigned int __VERIFIER_nondet_uint(void);
+OPEN unsigned int __VERIFIER_nondet_unsigned(void);
+OPEN unsigned int __VERIFIER_nondet_unsigned_int(void);
+OPEN unsigned int __VERIFIER_nondet_u32(void);
+OPEN long __VERIFIER_nondet_long(void);
+OPEN unsigned long __VERIFIER_nondet_ulong(void);
+OPEN long long __VERIFIER_nondet_longlong(void);
+OPEN unsigned long long __VERIFIER_nondet_ulonglong(void);
+OPEN long long __VERIFIER_nondet_loff_t(void);
+OPEN size_t __VERIFIER_nondet_size_t(void);
+OPEN unsigned long long __VERIFIER_nondet_u64(void);
+OPEN void * __VERIFIER_nondet_pointer(void);
+OPEN char * __VERIFIER_nondet_pchar(void);
+OPEN float __VERIFIER_nondet_float(void);
+OPEN double __VERIFIER_nondet_double(void);
+OPEN void __VERIFIER_nondet_memory(void *, size_t);
+OPEN void __VERIFIER_assume(int);
+OPEN void __VERIFIER_error(void);
+OPEN void reach_error(void);
+
+int main(int count, char **arguments) {
+    int any = 0;
+    char bytes[3] = "ab";
+    any |= __VERIFIER_nondet_bool() != 0;
+    any |= __VERIFIER_nondet__Bool() != 0;
+    any |= __VERIFIER_nondet_char() != 0;
+    any |= __VERIFIER_nondet_uchar() != 0;
+    any |= __VERIFIER_nondet_unsigned_char() != 0;
+    any |= __VERIFIER_nondet_u8() != 0;
+    any |= __VERIFIER_nondet_short() != 0;
+    any |= __VERIFIER_nondet_ushort() != 0;
+    any |= __VERIFIER_nondet_u16() != 0;
+    any |= __VERIFIER_nondet_int() != 0;
+    any |= __VERIFIER_nondet_uint() != 0;
+    any |= __VERIFIER_nondet_unsigned() != 0;
+    any |= __VERIFIER_nondet_unsigned_int() != 0;
+    any |= __VERIFIER_nondet_u32() != 0;
+    any |= __VERIFIER_nondet_long() != 0;
+    any |= __VERIFIER_nondet_ulong() != 0;
+    any |= __VERIFIER_nondet_longlong() != 0;
+    any |= __VERIFIER_nondet_ulonglong() != 0;
+    any |= __VERIFIER_nondet_loff_t() != 0;
+    any |= __VERIFIER_nondet_size_t() != 0;
+    any |= __VERIFIER_nondet_u64() != 0;
+    any |= __VERIFIER_nondet_pointer() != 0;
+    any |= __VERIFIER_nondet_pchar() != 0;
+    any |= __VERIFIER_nondet_float() != 0;
+    any |= __VERIFIER_nondet_double() != 0;
+    heisen_input(bytes, 0, "nothing");
+    heisen_assume(1);
+    __VERIFIER_nondet_memory(bytes, sizeof bytes);
+    __VERIFIER_assume(1);
+    if (any) reach_error();
+    if (bytes[1] != 'b') __VERIFIER_error();
+    return 0;
+}

@@ -1,0 +1,125 @@
+//! The solver-driven search as a strategy: executions with symbolic traces, without, and searches that are saved.
+
+use heisen_search::{Causal, Search, Status, Strategy};
+use heisen_trace::symbolic::{EventKind, Node, NodeId, Operand, SymbolicEvent, SymbolicTrace};
+use heisen_trace::{End, Execution, Op, Plan, ValueOp};
+use std::sync::Arc;
+
+/// A program of one thread that reads an input of 4 bits, and fails for each of these values with its own status.
+fn run(plan: &Plan, fails_for: &[u64]) -> Execution {
+    let value = plan.inputs.first().map_or(0, |input| input.value);
+    let mut nodes = vec![Node::Input { event: 0, width: 4 }];
+    let input = NodeId(0);
+    let mut kinds = vec![EventKind::Input { name: "input".into(), number: 0, width: 4, value, node: input }];
+    let mut status = 0;
+    for (nth, &number) in fails_for.iter().enumerate() {
+        let operands = vec![Operand::Node(input), Operand::Constant(number.into())];
+        nodes.push(Node::Apply { op: ValueOp::Eq, from: 4, width: 1, operands });
+        let condition = NodeId(nodes.len() as u32 - 1);
+        kinds.push(EventKind::Branch { condition, taken: value == number });
+        if value == number {
+            status = nth as i32 + 1;
+            break;
+        }
+    }
+    kinds.push(EventKind::Sync { op: Op::Exit, object: 0, ok: true });
+    let places = (0..).zip(kinds);
+    let events = places.map(|(pc, kind)| SymbolicEvent { thread: 0, step: 0, pc, kind }).collect();
+    let trace = SymbolicTrace { nodes, events, threads: vec![None], ..SymbolicTrace::default() };
+    Execution { symbolic: Some(Arc::new(trace)), ..plain(End::Exit(status)) }
+}
+
+/// An execution without a trace.
+fn plain(end: End) -> Execution {
+    Execution {
+        steps: 1,
+        threads: 1,
+        decisions: vec![],
+        touches: vec![],
+        end,
+        notes: vec![],
+        diverged: None,
+        fingerprint: None,
+        counted: vec![],
+        symbolic: None,
+    }
+}
+
+const FAILS_FOR: [u64; 4] = [3, 14, 7, 9];
+
+/// Runs up to so many plans. Returns how the executions ended.
+fn drive(search: &mut Search, most: usize) -> Vec<End> {
+    let mut ends = Vec::new();
+    while ends.len() < most
+        && let Some(plan) = search.next()
+    {
+        let execution = run(&plan, &FAILS_FOR);
+        ends.push(execution.end.clone());
+        search.done(&plan, &execution);
+    }
+    ends
+}
+
+fn sorted(ends: &[End]) -> Vec<i32> {
+    let mut all: Vec<i32> =
+        ends.iter().map(|end| if let End::Exit(status) = end { *status } else { -1 }).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn every_path_is_run_once() {
+    let mut search = Search::from(Causal::new(true));
+    assert!(search.needs_symbolic());
+    assert!(!search.status().exhausted);
+    let ends = drive(&mut search, 100);
+    assert_eq!(sorted(&ends), [0, 1, 2, 3, 4]);
+    let Status { exhausted, exhaustive, executions, missing, .. } = search.status();
+    assert_eq!((exhausted, exhaustive, executions), (true, true, 5));
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
+fn a_saved_search_runs_its_executions_again_and_goes_on() {
+    for cut in 0..=5 {
+        let mut search = Search::from(Causal::new(true));
+        let before = drive(&mut search, cut);
+        let out = search.next();
+        let text = serde_json::to_string(&search).unwrap();
+        let mut resumed: Search = serde_json::from_str(&text).unwrap();
+        assert!(!resumed.status().exhausted);
+        let again = drive(&mut resumed, cut);
+        assert_eq!(again, before, "after {cut}");
+        let rest = drive(&mut resumed, 100);
+        let all: Vec<End> = before.into_iter().chain(rest).collect();
+        assert_eq!(sorted(&all), [0, 1, 2, 3, 4], "after {cut}");
+        assert!(resumed.status().exhaustive);
+        assert_eq!(resumed.status().executions, 5, "executions that run again do not count, after {cut}");
+        assert_eq!(out.is_none(), cut == 5);
+    }
+}
+
+#[test]
+fn plans_given_back_run_again() {
+    let mut search = Search::from(Causal::new(true));
+    let plan = search.next().unwrap();
+    search.give_back_unrun(&plan);
+    assert_eq!(sorted(&drive(&mut search, 2)).len(), 2);
+    let plan = search.next().unwrap();
+    search.give_back_unrun(&plan);
+    assert_eq!(search.next(), Some(plan.clone()));
+    search.done(&plan, &run(&plan, &FAILS_FOR));
+    drive(&mut search, 100);
+    assert_eq!((search.status().exhaustive, search.status().executions), (true, 5));
+}
+
+#[test]
+fn a_program_without_symbolic_traces_proves_nothing() {
+    let mut search = Search::from(Causal::new(true));
+    let plan = search.next().unwrap();
+    search.done(&plan, &plain(End::Exit(0)));
+    assert_eq!(search.next(), None);
+    let Status { exhausted, exhaustive, missing, .. } = search.status();
+    assert_eq!((exhausted, exhaustive), (true, false));
+    assert!(missing[0].contains("not built symbolically"), "{missing:?}");
+}
