@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// The largest number of switches shown. The schedule file has all of them.
 const MAX_SWITCHES: usize = 6;
+/// The largest number of inputs shown.
+const MAX_INPUTS: usize = 12;
 /// The largest number of steps of a cycle shown.
 const MAX_CYCLE: usize = 8;
 /// The largest number of lines shown of the program's own output: the last ones, unless a line tells of a failure.
@@ -70,6 +72,7 @@ impl Screen<'_> {
         if let Some(why) = &finding.explanation {
             out.push_str(&explanation::short(why, paint));
         }
+        inputs(out, finding)?;
         self.switches(out, finding, sources)?;
         globals(out, finding)?;
         if let Some(predicted) = &finding.predicted {
@@ -300,6 +303,29 @@ impl Screen<'_> {
 /// Whether a switch is shown: the preemptions and the choices that are not about threads. Without a preemption, all.
 fn matters(finding: &Finding, switch: &Switch) -> bool {
     finding.preemptions == 0 || switch.kind == SwitchKind::Preempt || switch.kind.is_value()
+}
+
+/// The inputs that the search has chosen, by name and thread.
+fn inputs(out: &mut String, finding: &Finding) -> std::fmt::Result {
+    let inputs = &finding.schedule.inputs;
+    if inputs.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n  with these inputs:")?;
+    for input in inputs.iter().take(MAX_INPUTS) {
+        let thread = finding.schedule.threads.iter().find(|line| line.path == input.path);
+        let of = thread
+            .filter(|_| input.path != "0")
+            .map_or(String::new(), |line| format!(", in {}", line.thread));
+        let value = input.value;
+        let shown = if value < 10 { value.to_string() } else { format!("{value} ({value:#x})") };
+        writeln!(out, "    {} = {shown}{of}", input.name)?;
+    }
+    let more = inputs.len().saturating_sub(MAX_INPUTS) as u64;
+    if more > 0 {
+        writeln!(out, "    and {} more, in the schedule file", number(more))?;
+    }
+    Ok(())
 }
 
 /// The values of global variables at the switches that are shown, and at the end.

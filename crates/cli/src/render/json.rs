@@ -13,6 +13,7 @@ use heisen_engine::program::Program;
 use heisen_trace::Finding;
 use heisen_trace::cycle::{Cycle, Repeated};
 use heisen_trace::finding::{Block, BlockEvent};
+use heisen_trace::schedule::InputLine;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -87,9 +88,16 @@ pub fn finding(finding: &Finding, schedule: &Path) -> Value {
         "predicted": finding.predicted,
         "minimised": finding.minimised,
         "globals": finding.globals,
+        "inputs": finding.schedule.inputs.iter().map(input).collect::<Vec<_>>(),
         "explanation": finding.explanation.as_deref().map(|why| explanation::json(why, false)),
         "default_schedule": finding.switches.is_empty(),
     })
+}
+
+/// An input that the search has chosen.
+fn input(input: &InputLine) -> Value {
+    let InputLine { path, number, width, value, name } = input;
+    json!({ "name": name, "thread": path, "number": number, "bits": width, "value": value })
 }
 
 /// The choices that are not about threads, each with its step, thread, place and description.

@@ -212,7 +212,7 @@ fn options_that_make_no_sense() {
             &[
                 "'foo'",
                 "--strategy",
-                "icb, dfs, best, dpor, random, burst, pct, fair-pct, pos, surw, delay, guided, directed, portfolio",
+                "icb, dfs, best, dpor, causal, random, burst, pct, fair-pct, pos, surw, delay, guided, directed, portfolio",
             ][..],
         ),
         (&["--time", "3x"], &["'3x'", "--time", "use ms, s, m or h"]),

@@ -12,4 +12,5 @@ mod json;
 mod mcp;
 mod pages;
 mod rooms;
+mod symbolic;
 mod verdicts;

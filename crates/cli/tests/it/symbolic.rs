@@ -1,0 +1,231 @@
+//! Tests of the solver-driven search on real programs, built symbolically by clang: which bugs it finds, what it proves,
+//! and when it must not claim a proof.
+
+use heisen_testkit::{Sandbox, root};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// Whether there is a clang. Without one, nothing can be built symbolically.
+fn has_clang() -> bool {
+    let there = Command::new("clang").arg("--version").output().is_ok_and(|said| said.status.success());
+    if !there {
+        eprintln!("skipped: no clang (scripts/install-programs installs it)");
+    }
+    there
+}
+
+/// The result of a search.
+#[track_caller]
+fn searched(sandbox: &Sandbox, code: i32, args: &[&str]) -> Value {
+    sandbox.heisen(&[&["check", "--json", "-", "--no-explain"][..], args].concat()).expect(code).json()
+}
+
+fn example(name: &str) -> String {
+    root().join("examples/c").join(name).display().to_string()
+}
+
+#[test]
+fn bugs_of_examples_are_found_within_a_few_executions() {
+    if !has_clang() {
+        return;
+    }
+    // Cortex (PPoPP'16), figure 2, must be found within six executions.
+    for (name, kind, most) in [
+        ("figure2.c", "assertion", 6),
+        ("account.c", "assertion", 4),
+        ("bounded_buffer.c", "assertion", 8),
+        ("lock_order.c", "deadlock", 4),
+        ("lost_wakeup.c", "deadlock", 4),
+        ("philosophers4.c", "deadlock", 4),
+    ] {
+        let sandbox = Sandbox::new();
+        let json = searched(&sandbox, 1, &["--strategy", "causal", &example(name)]);
+        assert_eq!(json["findings"][0]["kind"], kind, "{name}: {json:#}");
+        assert!(json["executions"].as_u64().is_some_and(|count| count <= most), "{name}: {json:#}");
+        let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule file");
+        sandbox.heisen(&["replay", schedule]).expect(1);
+    }
+}
+
+#[test]
+fn examples_without_a_bug_are_proven_in_at_most_as_many_executions_as_classes() {
+    if !has_clang() {
+        return;
+    }
+    let fixed = ["figure2", "account", "bounded_buffer", "lock_order", "lost_wakeup"];
+    for name in fixed.map(|name| example(&format!("{name}_fixed.c"))) {
+        let sandbox = Sandbox::new();
+        let causal = searched(&sandbox, 0, &["--strategy", "causal", &name]);
+        assert_eq!(
+            (&causal["verdict"], &causal["complete"]),
+            (&json!("clean"), &json!(true)),
+            "{name}: {causal:#}"
+        );
+        let dpor = searched(&sandbox, 0, &["--strategy", "dpor", &name]);
+        assert!(causal["executions"].as_u64() <= dpor["executions"].as_u64(), "{name}: {causal:#} {dpor:#}");
+    }
+}
+
+/// Two threads add each other's number so often; the assertion excludes this sum.
+fn fibonacci(rounds: u32, excluded: u32) -> String {
+    format!(
+        "#include <assert.h>
+        #include <pthread.h>
+        static int i = 1, j = 1;
+        static void *one(void *a) {{ for (int k = 0; k < {rounds}; k++) i += j; return a; }}
+        static void *other(void *a) {{ for (int k = 0; k < {rounds}; k++) j += i; return a; }}
+        int main(void) {{
+            pthread_t a, b;
+            pthread_create(&a, 0, one, 0);
+            pthread_create(&b, 0, other, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            assert(i < {excluded} && j < {excluded});
+            return 0;
+        }}"
+    )
+}
+
+#[test]
+fn the_largest_sum_is_found_and_no_larger_one_is() {
+    if !has_clang() {
+        return;
+    }
+    // After four rounds of each thread the largest sum is the tenth Fibonacci number.
+    let sandbox = Sandbox::new();
+    sandbox.write("largest.c", fibonacci(4, 55));
+    sandbox.write("beyond.c", fibonacci(4, 56));
+    let largest = searched(&sandbox, 1, &["--strategy", "causal", "--no-minimise", "largest.c"]);
+    assert_eq!((&largest["verdict"], &largest["executions"]), (&json!("bug"), &json!(2)), "{largest:#}");
+    let beyond = searched(&sandbox, 0, &["--strategy", "causal", "beyond.c"]);
+    assert_eq!((&beyond["complete"], &beyond["executions"]), (&json!(true), &json!(1)), "{beyond:#}");
+}
+
+/// A parser with a bug behind four bytes of its input and a race.
+const PARSER: &str = r#"#include <assert.h>
+#include <heisen.h>
+#include <pthread.h>
+static unsigned char message[8];
+static int length;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int size(void) {
+    pthread_mutex_lock(&lock);
+    int now = length;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+static void *empties(void *a) {
+    pthread_mutex_lock(&lock);
+    length = 0;
+    pthread_mutex_unlock(&lock);
+    return a;
+}
+static void *parses(void *a) {
+    if (message[0] != 'H' || message[1] != 'E' || message[2] != 'I' || message[3] != 'S') return a;
+    if (size() >= 4) assert(size() >= 4);
+    return a;
+}
+int main(void) {
+    pthread_t a, b;
+    heisen_input(message, sizeof message, "message");
+    length = 8;
+    pthread_create(&a, 0, parses, 0);
+    pthread_create(&b, 0, empties, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+"#;
+
+#[test]
+fn input_and_schedule_are_found_together() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("parser.c", PARSER);
+    let found = sandbox.heisen(&["check", "--no-explain", "--inputs", "parser.c"]).expect(1);
+    // "HEIS", the first byte lowest.
+    let inputs = "  with these inputs:\n    message = 1397310792 (0x53494548)\n";
+    assert!(found.out.contains(inputs), "{}", found.out);
+    let schedules = std::fs::read_dir(sandbox.path(".heisen")).expect("a directory");
+    let schedule = schedules
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|ending| ending == "schedule"))
+        .expect("a schedule file");
+    let text = std::fs::read_to_string(&schedule).expect("a schedule");
+    assert!(text.contains("\ninput 0 0 64 1397310792 \"message\"\n"), "{text}");
+    let schedule = schedule.display().to_string();
+    sandbox.heisen(&["replay", &schedule]).expect(1);
+    // With another input the thread ends before it comes there.
+    let other = text.replace("64 1397310792", "64 0");
+    sandbox.write("other.schedule", other);
+    sandbox.heisen(&["replay", "other.schedule"]).fails(4, &["diverged", "found the end of the execution"]);
+}
+
+#[test]
+fn inputs_that_are_kept_limit_the_claim() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("parser.c", PARSER);
+    let kept = searched(&sandbox, 0, &["--strategy", "causal", "parser.c"]);
+    let words = "inputs keep the values that the program gives them";
+    assert!(kept["not_controlled"].to_string().contains(words), "{kept:#}");
+    assert_eq!(kept["sound"], json!(false), "{kept:#}");
+}
+
+#[test]
+fn nothing_is_proven_where_an_operation_is_not_modelled() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "posts.c",
+        "#include <pthread.h>
+        #include <semaphore.h>
+        static sem_t ready;
+        static void *posts(void *a) { sem_post(&ready); return a; }
+        int main(void) {
+            pthread_t a;
+            sem_init(&ready, 0, 0);
+            pthread_create(&a, 0, posts, 0);
+            sem_wait(&ready);
+            return pthread_join(a, 0);
+        }",
+    );
+    let json = searched(&sandbox, 0, &["--strategy", "causal", "posts.c"]);
+    assert_eq!((&json["verdict"], &json["complete"]), (&json!("incomplete"), &json!(false)), "{json:#}");
+    assert!(json["not_controlled"].to_string().contains("sem_wait"), "{json:#}");
+}
+
+#[test]
+fn programs_that_are_not_symbolic_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.compile("plain.c", "int main(void) { return 0; }", &[]);
+    sandbox
+        .heisen(&["check", "--strategy", "causal", "--", "./plain"])
+        .fails(2, &["plain is not a symbolic build", "heisen cc --symbolic"]);
+    sandbox.write("plain.c", "int main(void) { return 0; }");
+    sandbox
+        .heisen(&["check", "--strategy", "causal", "--no-instrument", "plain.c"])
+        .fails(2, &["--no-instrument", "causal"]);
+    sandbox.heisen(&["check", "--strategy", "icb", "--inputs", "plain.c"]).fails(2, &["--inputs", "causal"]);
+}
+
+#[test]
+fn builds_of_ones_own_are_checked() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("a.c", "extern int twice(int); int main(void) { return twice(0); }");
+    sandbox.write("b.c", "int twice(int x) { return 2 * x; }");
+    for args in [&["-c", "a.c"][..], &["-c", "b.c"], &["a.o", "b.o", "-o", "both", "-pthread"]] {
+        sandbox.heisen(&[&["cc", "--symbolic"][..], args].concat()).expect(0);
+    }
+    let json = searched(&sandbox, 0, &["--strategy", "causal", "--", "./both"]);
+    assert_eq!((&json["verdict"], &json["executions"]), (&json!("clean"), &json!(1)), "{json:#}");
+}
