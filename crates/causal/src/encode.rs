@@ -31,7 +31,8 @@ pub struct Encoding {
     pub pinned: HashMap<NodeId, Formula>,
 }
 
-/// Whether the constraints say all of what an operation does.
+/// Whether the constraints say all of what an operation does, and tests compare that with brute force. Those of read-write
+/// locks and of locks with a time-out are not compared yet.
 pub const fn is_modelled(op: Op) -> bool {
     matches!(
         op,
@@ -41,7 +42,6 @@ pub const fn is_modelled(op: Op) -> bool {
             | Op::End
             | Op::Lock
             | Op::TryLock
-            | Op::TimedLock
             | Op::Unlock
             | Op::CondWait
             | Op::CondTimedWait
@@ -54,9 +54,6 @@ pub const fn is_modelled(op: Op) -> bool {
             | Op::Abort
             | Op::Assert
             | Op::Throw
-            | Op::ReadLock
-            | Op::WriteLock
-            | Op::RwUnlock
             | Op::Point
     )
 }

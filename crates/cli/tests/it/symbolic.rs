@@ -202,6 +202,36 @@ fn nothing_is_proven_where_an_operation_is_not_modelled() {
 }
 
 #[test]
+fn nothing_is_proven_where_a_function_has_a_state_that_threads_share() {
+    if !has_clang() {
+        return;
+    }
+    // Whoever calls first gets the first number. No read of memory shows that.
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "random.c",
+        "#include <assert.h>
+        #include <pthread.h>
+        #include <stdlib.h>
+        static int first;
+        static void *draws(void *a) { first = rand(); return a; }
+        static void *other(void *a) { rand(); return a; }
+        int main(void) {
+            pthread_t a, b;
+            pthread_create(&a, 0, draws, 0);
+            pthread_create(&b, 0, other, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            assert(first == 1804289383);
+            return 0;
+        }",
+    );
+    let json = searched(&sandbox, 0, &["--strategy", "causal", "random.c"]);
+    assert_eq!((&json["verdict"], &json["complete"]), (&json!("incomplete"), &json!(false)), "{json:#}");
+    assert!(json["not_controlled"].to_string().contains("results of rand may depend"), "{json:#}");
+}
+
+#[test]
 fn programs_that_are_not_symbolic_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.compile("plain.c", "int main(void) { return 0; }", &[]);

@@ -7,9 +7,12 @@ use super::outcome::{Empty, Ended, Outcome, Reach};
 use super::predictions;
 use super::state::State;
 use crate::error::Result;
-use crate::program::uninstrumented;
+use crate::program::{foreign, uninstrumented};
 use heisen_search::{Status, Strategy};
 use heisen_trace::Note;
+
+/// How many functions a caveat names.
+const SHOWN: usize = 5;
 
 /// Notes without a meaning if only one thread ran.
 const OF_THREADS: u64 =
@@ -18,7 +21,9 @@ const OF_THREADS: u64 =
 impl State<'_> {
     /// The outcome of a search that has ended.
     pub(super) fn conclude(mut self, ended: Ended) -> Result<Outcome> {
-        let status = self.search.status();
+        let mut status = self.search.status();
+        status.missing.extend(self.dependent_functions());
+        status.exhaustive &= status.missing.is_empty();
         let alone = self.is_alone() && self.tally.all_judged();
         let blind = if alone { Vec::new() } else { uninstrumented::uninstrumented_code(self.case.program) };
         let all_followed = !status.has_gaps() && self.tally.all_judged();
@@ -159,6 +164,21 @@ impl State<'_> {
             caveats.push(Caveat::Lost(self.tally.lost));
         }
         caveats
+    }
+
+    /// For a search that takes what threads do for a function of their reads: the functions for which that may be wrong.
+    fn dependent_functions(&self) -> Option<String> {
+        if self.case.options.strategy != Kind::Causal {
+            return None;
+        }
+        let bytes = std::fs::read(&self.case.program.path).unwrap_or_default();
+        let names = foreign::dependent(&bytes);
+        let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = match names.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!names.is_empty()).then(|| format!("results of {shown}{more} may depend on other threads"))
     }
 
     /// Describes so many executions that differ although they have the same schedule.

@@ -4,6 +4,7 @@
 pub mod compile;
 pub(crate) mod compiler_args;
 pub mod embedded;
+pub(crate) mod foreign;
 pub mod instrument;
 pub(crate) mod libraries;
 pub mod rust_std;
