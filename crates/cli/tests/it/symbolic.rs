@@ -101,6 +101,36 @@ fn the_largest_sum_is_found_and_no_larger_one_is() {
     assert_eq!((&beyond["complete"], &beyond["executions"]), (&json!(true), &json!(1)), "{beyond:#}");
 }
 
+#[test]
+fn a_division_by_zero_is_found_although_nobody_reads_its_result() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let program = |first: &str| {
+        format!(
+            "#include <pthread.h>
+            static int divisor = 1, result;
+            static void *sets(void *a) {{ divisor = {first}; divisor = 1; return a; }}
+            static void *divides(void *a) {{ result = 10 / divisor; return a; }}
+            int main(void) {{
+                pthread_t a, b;
+                pthread_create(&a, 0, sets, 0);
+                pthread_create(&b, 0, divides, 0);
+                pthread_join(a, 0);
+                pthread_join(b, 0);
+                return 0;
+            }}"
+        )
+    };
+    sandbox.write("zero.c", program("0"));
+    sandbox.write("two.c", program("2"));
+    let zero = searched(&sandbox, 1, &["--strategy", "causal", "zero.c"]);
+    assert_eq!(zero["findings"][0]["kind"], "crash", "{zero:#}");
+    let two = searched(&sandbox, 0, &["--strategy", "causal", "two.c"]);
+    assert_eq!((&two["verdict"], &two["complete"]), (&json!("clean"), &json!(true)), "{two:#}");
+}
+
 /// A parser with a bug behind four bytes of its input and a race.
 const PARSER: &str = r#"#include <assert.h>
 #include <heisen.h>

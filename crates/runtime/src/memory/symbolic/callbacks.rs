@@ -100,7 +100,9 @@ pub extern "C" fn heisen_sym_unary(operation: u32, id: u32, _value: u64) -> u32 
 pub extern "C" fn heisen_sym_binary(operation: u32, a: u32, b: u32, va: u64, vb: u64) -> u32 {
     match parsed(operation) {
         Some((op, from, to)) if is_on() => {
-            terms::binary(op, from, to, Operand::of(a, va), Operand::of(b, vb))
+            let (a, b) = (Operand::of(a, va), Operand::of(b, vb));
+            terms::divided(op, from, a, b, place!());
+            terms::binary(op, from, to, a, b)
         }
         _ => CONCRETE,
     }

@@ -171,6 +171,32 @@ pub fn asserts(what: u8, id: u32, holds: bool, pc: usize) {
     }
 }
 
+/// The running thread has divided, so the divisor was not 0, and the quotient did not overflow: the program would have ended
+/// otherwise. Logs that as branches, for what is divided need not come up in any other event.
+pub fn divided(op: ValueOp, width: u32, a: Operand, b: Operand, pc: usize) {
+    let signed = match op {
+        ValueOp::UDiv | ValueOp::URem => false,
+        ValueOp::SDiv | ValueOp::SRem => true,
+        _ => return,
+    };
+    let equals = |of: Operand, value: u64| binary(ValueOp::Eq, width, 1, of, Operand::constant(value));
+    asserts(kind::BRANCH, equals(b, 0), false, pc);
+    let (least, minus_one) = (1 << (width - 1), ones(width));
+    let may_be = |of: Operand, value: u64| match of.id {
+        CONCRETE => of.value & ones(width) == value,
+        _ => value & !of.bits(width) == 0,
+    };
+    if signed && may_be(a, least) && may_be(b, minus_one) {
+        let overflows = match (equals(a, least), equals(b, minus_one)) {
+            (CONCRETE, only) | (only, CONCRETE) => only,
+            (is_least, is_minus_one) => {
+                binary(ValueOp::And, 1, 1, Operand::node(is_least), Operand::node(is_minus_one))
+            }
+        };
+        asserts(kind::BRANCH, overflows, false, pc);
+    }
+}
+
 /// The running thread goes on with the value of an expression: logs that, once for each expression.
 pub fn pin(id: u32, value: u64, reason: u32, pc: usize) {
     if id == CONCRETE || !symbolic_log::is_on() || is_known(id) {
