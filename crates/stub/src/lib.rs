@@ -7,7 +7,7 @@
 //! with the runtime's functions. A jump preserves the return address, so the runtime sees the place in the
 //! program.
 //!
-//! For symbolic builds the stub also takes the steps that instrumented code asks for, see [`steps`]: without the runtime
+//! For symbolic builds the stub also takes the steps that instrumented code asks for, see `steps`: without the runtime
 //! such code asks for none.
 //!
 //! All names are hidden, so that each module has its own stub and none depends on how another was built. They

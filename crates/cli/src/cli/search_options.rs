@@ -38,6 +38,9 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     if matches!(strategy, Kind::Dpor | Kind::Bpor) {
         fits_dpor(args)?;
     }
+    if strategy == Kind::Causal {
+        fits_causal(args)?;
+    }
     let unlimited = strategy.samples() && args.time.is_none();
     Ok(Options {
         strategy,
@@ -103,9 +106,31 @@ fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
         (!args.focus.is_empty(), "--focus", "dpor must be able to preempt everywhere; use --strategy icb"),
         (args.real_time, "--real-time", "real time differs from run to run"),
     ];
+    refuse("dpor", &refused)
+}
+
+/// Refuses options that do not fit the solver-driven search: what it does not ask for it would not explore.
+fn fits_causal(args: &SearchArgs) -> Result<(), Error> {
+    const SCOPE: &str = "causal must be able to preempt everywhere; use --strategy icb";
+    const VALUES: &str = "causal chooses threads and inputs only; use --strategy icb or dpor";
+    refuse(
+        "causal",
+        &[
+            (!args.no_preempt.is_empty(), "--no-preempt", SCOPE),
+            (!args.focus.is_empty(), "--focus", SCOPE),
+            (args.spurious > 0, "--spurious", VALUES),
+            (args.faults.most > 0, "--faults", VALUES),
+            (args.symmetry, "--symmetry", "causal runs no two executions that take the same paths anyway"),
+            (args.real_time, "--real-time", "real time differs from run to run"),
+        ],
+    )
+}
+
+/// Refuses the first of these options that is given, for the reason beside it.
+fn refuse(strategy: &str, refused: &[(bool, &str, &str)]) -> Result<(), Error> {
     match refused.iter().find(|(given, ..)| *given) {
         Some((_, option, why)) => {
-            Err(Error::Input(format!("--strategy dpor cannot be combined with {option}: {why}")))
+            Err(Error::Input(format!("--strategy {strategy} cannot be combined with {option}: {why}")))
         }
         None => Ok(()),
     }

@@ -191,6 +191,8 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
         (false, true) => Extent::WithStd,
         (false, false) => Extent::Program,
     };
+    // Before anything is compiled: options that do not fit are refused.
+    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
     let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     if causal && !program.symbolic {
@@ -200,7 +202,6 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
             program.path.display()
         )));
     }
-    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
     let options = options_for(&program, &args.search, options);
     Ok(Session::new(program, options))
 }

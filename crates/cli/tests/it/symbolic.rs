@@ -273,6 +273,16 @@ fn programs_that_are_not_symbolic_are_refused() {
         .heisen(&["check", "--strategy", "causal", "--no-instrument", "plain.c"])
         .fails(2, &["--no-instrument", "causal"]);
     sandbox.heisen(&["check", "--strategy", "icb", "--inputs", "plain.c"]).fails(2, &["--inputs", "causal"]);
+    for option in [
+        &["--spurious", "1"][..],
+        &["--faults", "1"],
+        &["--focus", "main"],
+        &["--symmetry"],
+        &["--real-time"],
+    ] {
+        let args = [&["check", "--strategy", "causal"], option, &["plain.c"]].concat();
+        sandbox.heisen(&args).fails(2, &["--strategy causal cannot be combined with", option[0]]);
+    }
 }
 
 #[test]
