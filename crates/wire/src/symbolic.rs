@@ -97,6 +97,8 @@ pub mod reason {
     pub const SIZE: u32 = 2;
     /// The program gives it to a function of the runtime that takes no expression.
     pub const FOREIGN: u32 = 6;
+    /// It decides where the program goes on; nothing is lost.
+    pub const SWITCH: u32 = 9;
 }
 
 /// Kinds of events, see `heisen_trace::symbolic::EventKind`.

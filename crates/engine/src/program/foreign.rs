@@ -1,7 +1,8 @@
 //! Functions without instrumentation whose results may depend on other threads.
 //!
 //! The solver-driven search takes what a thread does for a function of its reads and inputs. A function such as `rand` has a
-//! state of its own, which all threads share and no trace shows: each call may change what the others return.
+//! state of its own, which all threads share and no trace shows: each call may change what the others return. So does the allocator: which
+//! block a thread gets depends on who asked before.
 
 use crate::program::libraries::Elf;
 use object::{Object, ObjectSymbol};
@@ -46,12 +47,6 @@ const KNOWN: &[&str] = &[
     "explicit_bzero",
     "__mem",
     "__str",
-    "malloc",
-    "calloc",
-    "realloc",
-    "free",
-    "aligned_alloc",
-    "posix_memalign",
     "printf",
     "vprintf",
     "fprintf",
@@ -101,9 +96,7 @@ const KNOWN: &[&str] = &[
     "longjmp",
     "_longjmp",
     "__longjmp_chk",
-    // C++: allocation, exceptions, and virtual tables of the language's own types.
-    "_Zn",
-    "_Zd",
+    // C++: exceptions, and virtual tables of the language's own types.
     "_ZTV",
     "_ZTI",
     "_ZTS",
@@ -114,7 +107,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Names that begin like known ones, and have a state.
-const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal"];
+const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal", "strdup", "strndup"];
 
 /// The functions of this executable that are not known to be independent of other threads.
 pub(crate) fn dependent(bytes: &[u8]) -> Vec<String> {
@@ -155,9 +148,7 @@ mod tests {
         ] {
             assert!(!is_known(name), "{name}");
         }
-        for name in
-            ["pthread_mutex_lock", "memcpy", "strlen", "printf", "__assert_fail", "heisen_input", "malloc"]
-        {
+        for name in ["pthread_mutex_lock", "memcpy", "strlen", "printf", "__assert_fail", "heisen_input"] {
             assert!(is_known(name), "{name}");
         }
     }

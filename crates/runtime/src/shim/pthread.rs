@@ -4,6 +4,7 @@ use super::{cancel, detours, shims};
 use crate::carrier::fibers;
 use crate::carrier::fibers::Wish;
 use crate::memory::race::order;
+use crate::memory::symbolic;
 use crate::platform::glibc::{Real, real};
 use crate::platform::sys;
 use crate::sched::clock;
@@ -118,6 +119,7 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
     }
     order::learn_from(number);
     if !result.is_null() {
+        symbolic::takes_result();
         // SAFETY: the program passes room for the result, or null.
         unsafe { *result = t.result.get() };
     }

@@ -4,6 +4,7 @@
 
 use crate::carrier::fibers;
 use crate::lifecycle::in_process;
+use crate::memory::symbolic;
 use crate::sched::dependence;
 use crate::sched::events;
 use crate::sched::{self, SCHED, me, thread};
@@ -180,6 +181,7 @@ global_asm!(
 );
 
 extern "C" fn main_returned(status: c_int) -> c_int {
+    symbolic::exits(MAIN.load(Relaxed), status);
     super::process::exiting(status, 0);
     end_if_done(status);
     status

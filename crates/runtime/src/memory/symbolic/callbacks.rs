@@ -55,6 +55,13 @@ impl SharedFrame {
         }
     }
 
+    /// The expression that the function at this address has returned.
+    pub fn take_result(&self, function: usize) -> u32 {
+        let frame = self.0.get();
+        // SAFETY: as for the static.
+        unsafe { if (*frame).returner == function as u64 { (*frame).results[0] } else { CONCRETE } }
+    }
+
     /// The function at this address returns an expression, or 0. Callers of functions that do not say so replace the
     /// arguments by their values.
     pub fn returns(&self, function: usize, id: u32) {

@@ -27,7 +27,7 @@ use crate::wire_log;
 use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
 use heisen_wire::flag;
-use heisen_wire::symbolic::ENV_FD;
+use heisen_wire::symbolic::{ENV_FD, reason};
 
 /// The library is loaded: maps the symbolic trace, if the engine has passed one.
 pub fn init() {
@@ -66,6 +66,21 @@ pub fn is_on() -> bool {
 /// The process is no longer controlled.
 pub fn leave() {
     symbolic_log::leave();
+}
+
+/// The function at this address, the program's `main`, has returned its exit status. Each value is a way of its own.
+pub fn exits(main: usize, status: i32) {
+    if symbolic_log::is_on() {
+        let id = FRAME.take_result(main);
+        terms::pin(id, status as u32 as u64, reason::SWITCH, main);
+    }
+}
+
+/// The running thread takes the result of another one. No event says which value it gets, so nothing is proven.
+pub fn takes_result() {
+    if symbolic_log::is_on() {
+        symbolic_log::count(&symbolic_log::header().pinned[reason::FOREIGN as usize]);
+    }
 }
 
 /// Memory gets a new use: it holds no expression.
