@@ -245,7 +245,9 @@ fn what_never_comes_is_not_waited_for() {
     let stays =
         TWO.replace("printf(", "sleep(30); printf(").replace("<stdio.h>", "<stdio.h>\n#include <unistd.h>");
     let (code, json, _) = Place::new(script).with("two", &stays).script(&["--system", "--", "./two"]);
-    assert_eq!((code, &json["why"]["what"]), (4, &"T1 has ended before".into()), "{json:#}");
+    // Either thread may be the first to enter `work`.
+    let ended = ["T1 has ended before", "T2 has ended before"];
+    assert!(code == 4 && ended.contains(&json["why"]["what"].as_str().unwrap_or_default()), "{json:#}");
     let script = "time_limit(2);\nlet a = wait_for_thread(any, enters(\"work\"));\nwait_for_thread(any - a, enters(\"main\"));\n";
     let (code, json, _) = Place::new(script).with("two", TWO).script(&["--system", "--", "./two"]);
     let why = json["why"]["what"].as_str().unwrap_or_default();
