@@ -7,6 +7,7 @@
 use crate::encode::{Encoding, blocking, is_modelled, may_block};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
+use crate::rounds::rounds;
 use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::Term;
@@ -23,12 +24,15 @@ pub struct Inserted {
     pub open: Vec<NodeId>,
     /// The nodes after which threads stood in a deadlock.
     pub stuck: Vec<NodeId>,
+    /// Whether an outcome is not asked for, because it lies behind too many rounds of a loop.
+    pub bounded: bool,
 }
 
 /// Puts a trace into the tree.
 pub fn insert(
     encoding: &mut Encoding,
     exactness: &mut Exactness,
+    rounds: u32,
     trace: &SymbolicTrace,
     end: &End,
 ) -> Inserted {
@@ -36,6 +40,7 @@ pub fn insert(
     let mut insertion = Insertion {
         encoding,
         exactness,
+        rounds,
         expressions: Expressions::new(trace),
         at: BTreeMap::new(),
         roots: BTreeMap::from([(0, NodeId(0))]),
@@ -67,6 +72,8 @@ pub fn insert(
 struct Insertion<'i, 't> {
     encoding: &'i mut Encoding,
     exactness: &'i mut Exactness,
+    /// The most rounds of a loop without effect.
+    rounds: u32,
     expressions: Expressions<'t>,
     /// The last node of each thread that has one, by thread number.
     at: BTreeMap<u16, NodeId>,
@@ -331,6 +338,15 @@ impl Insertion<'_, '_> {
         });
         if !exists {
             let node = self.encoding.add(place, pc, key.clone(), other, steps);
+            self.asks(node);
+        }
+    }
+
+    /// The search asks for this outcome, unless it lies behind too many rounds of a loop.
+    fn asks(&mut self, node: NodeId) {
+        if rounds(&self.encoding.tree, node) > self.rounds {
+            self.inserted.bounded = true;
+        } else {
             self.inserted.open.push(node);
         }
     }
@@ -364,7 +380,7 @@ impl Insertion<'_, '_> {
             self.check(place, pc, &key);
         }
         let node = self.encoding.add(place, pc, key, outcome, 1);
-        self.inserted.open.push(node);
+        self.asks(node);
         self.inserted.new += 1;
     }
 

@@ -28,6 +28,10 @@
 //! A solution can be run: its events are those of whole steps in an order in which each is enabled, reads what it should,
 //! and leaves the state that the next one needs. So the execution of its plan comes to the node that was asked for.
 //!
+//! A loop that waits for other threads has no last path. So the question for an outcome is not asked where a thread has
+//! repeated the same read or attempt more often than [`Options::rounds`] without an effect on others. What was said holds for
+//! the executions without such a place; [`Status::bounded`] says whether there may be others.
+//!
 //! This needs that a path has one next event, that the constraints say all of what operations do, and that the solver
 //! answers. Where that fails, [`Exactness`] says so. Tests compare the search with all schedules and all inputs of random
 //! programs.
@@ -38,6 +42,7 @@
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
 //! | `encode`, `clauses` | from the tree to constraints |
 //! | `memory`, `mutexes`, `conditions`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
 //! | `schedule` | from a solution to a plan |
@@ -56,10 +61,11 @@ mod meetings;
 mod memory;
 mod mutexes;
 mod questions;
+mod rounds;
 mod schedule;
 mod search;
 mod steps;
 mod tree;
 
 pub use exactness::{Counted, Exactness};
-pub use search::{Causal, Options, Status};
+pub use search::{Causal, Options, ROUNDS, Status};

@@ -66,9 +66,12 @@ impl Schedule {
         let node = &tree[id];
         let Some(&thread) = self.numbers.get(&node.thread) else { return };
         if node.steps > 0 {
-            // By default, a thread whose wait times out comes after all others, also if it is the one that ran.
-            let times_out = node.outcome == Outcome::Is(0) && matches!(node.key, Key::Sync { .. });
-            if thread != self.running || times_out {
+            // By default, a thread that yields or whose wait times out comes after all others, also if it is the one that ran.
+            let gives_way = match node.key {
+                Key::Sync { op, .. } => node.outcome == Outcome::Is(0) || matches!(op, Op::Yield | Op::Sleep),
+                _ => false,
+            };
+            if thread != self.running || gives_way {
                 self.overrides.push(Override::thread(self.step + 1, thread));
                 self.running = thread;
             }

@@ -25,11 +25,16 @@ pub struct Options {
     /// Whether to ask for two threads that are about to do conflicting accesses, so that a detector of data races sees
     /// each such pair. Pairs of atomic accesses are asked for, too: traces do not tell them apart.
     pub meetings: bool,
+    /// The most rounds of a loop that repeats the same read or attempt without an effect on other threads.
+    pub rounds: u32,
 }
+
+/// The default of [`Options::rounds`].
+pub const ROUNDS: u32 = 8;
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: 4_000_000, deadlocks: true, inputs: true, meetings: false }
+        Options { steps: 4_000_000, deadlocks: true, inputs: true, meetings: false, rounds: ROUNDS }
     }
 }
 
@@ -54,12 +59,15 @@ pub struct Status {
     pub open: usize,
     /// How many plans are out.
     pub out: usize,
+    /// Whether outcomes were left out that lie behind more than [`Options::rounds`] rounds of a loop.
+    pub bounded: bool,
     /// Whether executions may exist that the search does not know of, although nothing is open.
     pub exactness: Exactness,
 }
 
 impl Status {
-    /// Whether the search has ended and has shown every local outcome and every deadlock that any execution can have.
+    /// Whether the search has ended and has shown every local outcome and every deadlock that any execution can have,
+    /// within the number of rounds if it is [`bounded`](Status::bounded).
     pub fn is_proof(&self) -> bool {
         self.executions > 0 && self.open == 0 && self.out == 0 && self.exactness.is_exact()
     }
@@ -87,6 +95,7 @@ pub struct Causal {
     /// A plan that has to run again, or the first plan.
     again: Option<Plan>,
     restarts: u32,
+    bounded: bool,
     /// The largest [`SymbolicTrace::shared`] so far.
     shared: u64,
     counts: Counts,
@@ -132,6 +141,7 @@ impl Causal {
             out: Vec::new(),
             again: Some(Plan::new(Policy::Default)),
             restarts: 0,
+            bounded: false,
             shared: 0,
             counts: Counts::default(),
             met: BTreeSet::new(),
@@ -239,7 +249,9 @@ impl Causal {
 
     /// Puts an execution into the tree. Returns whether it has shown something new.
     fn learn(&mut self, trace: &SymbolicTrace, end: &End) -> bool {
-        let Inserted { new, open, stuck } = insert(&mut self.encoding, &mut self.exactness, trace, end);
+        let Causal { encoding, exactness, options, .. } = self;
+        let Inserted { new, open, stuck, bounded } = insert(encoding, exactness, options.rounds, trace, end);
+        self.bounded |= bounded;
         for node in open {
             self.questions.add(Target::Reached(node));
         }
@@ -345,6 +357,7 @@ impl Causal {
         self.encoding = encoding(&self.options);
         self.questions = Questions::default();
         self.exactness = Exactness::default();
+        self.bounded = false;
         for out in &mut self.out {
             out.target = None;
         }
@@ -427,6 +440,7 @@ impl Causal {
             edges: self.encoding.tree.nodes.iter().filter(|node| node.seen).count(),
             open: self.questions.unsettled(&self.encoding.clauses),
             out: self.out.len(),
+            bounded: self.bounded,
             exactness: self.exactness.clone(),
         }
     }

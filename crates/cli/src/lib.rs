@@ -1,4 +1,5 @@
 //! The commands `heisen` and `cargo heisen`: they read the command line, call the engine and show the result.
+#![recursion_limit = "256"]
 #![forbid(unsafe_code)]
 
 mod cargo;

@@ -26,6 +26,7 @@ mod table;
 pub use analysis::behaviours::Unseen;
 pub use analysis::estimate::Remaining;
 pub use halt::Halt;
+pub use heisen_causal::ROUNDS;
 pub use sampling::burst::Burst;
 pub use sampling::delay::Delay;
 pub use sampling::directed::Directed;

@@ -56,6 +56,9 @@ pub struct Status {
     pub classes: Option<u64>,
     /// How many executions turned out to belong to a class that was explored before.
     pub blocked: u64,
+    /// The number of rounds of a waiting loop beyond which executions were left out; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
     /// Why executions may exist that the search does not know of, although it has ended: for strategies that know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,

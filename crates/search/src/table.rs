@@ -29,6 +29,8 @@ pub struct Parameters {
     pub delays: u32,
     /// Whether inputs are chosen.
     pub inputs: bool,
+    /// The most rounds of a loop that waits for other threads.
+    pub rounds: u32,
     /// The seed of a sampler.
     pub seed: u64,
 }
@@ -50,6 +52,8 @@ pub enum Parameter {
     Delays,
     /// `--inputs`
     Inputs,
+    /// `--rounds`
+    Rounds,
     /// `--trace-memory`
     TraceMemory,
 }
@@ -65,6 +69,7 @@ impl Parameter {
             Parameter::Burst => "--burst",
             Parameter::Delays => "--delays",
             Parameter::Inputs => "--inputs",
+            Parameter::Rounds => "--rounds",
             Parameter::TraceMemory => "--trace-memory",
         }
     }
@@ -233,8 +238,8 @@ strategies! {
         class: Systematic,
         // Every access is a scheduling point from the start.
         counts_steps: false,
-        takes: [Inputs, TraceMemory],
-        new: |p| Causal::new(p.inputs).into(),
+        takes: [Inputs, Rounds, TraceMemory],
+        new: |p| Causal::new(p.inputs, p.rounds).into(),
     }
     /// Random walk.
     Random {
@@ -388,6 +393,7 @@ mod tests {
             burst: None,
             delays: 3,
             inputs: true,
+            rounds: 8,
             seed: 1,
         };
         for (number, entry) in TABLE.iter().enumerate() {

@@ -61,6 +61,10 @@ impl DecisionKind {
     }
 }
 
+/// How often a thread may repeat itself in vain before it has to give way, unless the world says otherwise. If it gives up
+/// after one more attempt, it is searched as if no attempt were a yield.
+pub const PATIENCE: u32 = 3;
+
 /// The largest number of choices of one decision. Further choices are left out, with a note.
 pub const MAX_OPTIONS: usize = 4095;
 

@@ -4,6 +4,7 @@
 //! One world belongs to a check. The schedule file stores it, so that a replay has the same.
 
 use crate::access::Accesses;
+use crate::decision::PATIENCE;
 use crate::stdin::Stdin;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub struct World {
     pub after: Option<String>,
     /// The directory in which each execution gets an empty directory of its own.
     pub dir: Option<Vec<u8>>,
+    /// How often a thread may repeat itself in vain, or yield, before it has to give way to the others.
+    pub patience: u32,
     /// The standard input; empty if `None`.
     pub stdin: Option<Stdin>,
     /// Whether the program uses the checked heap. If `None`, it does when it is instrumented.
@@ -48,6 +51,7 @@ impl Default for World {
             cpus: None,
             real_time: false,
             timeouts: TIMEOUTS,
+            patience: PATIENCE,
             before: None,
             after: None,
             dir: None,

@@ -51,6 +51,8 @@ pub struct Plan {
     /// The time-out horizon: how many nanoseconds ahead a deadline may lie and still fire while other threads
     /// are enabled.
     pub horizon: AtomicU64,
+    /// How often a thread may repeat itself in vain, or yield, before it has to give way to the others.
+    pub spin_patience: AtomicU32,
     /// The depth of [`policy::PCT`] and [`policy::FAIR_PCT`], the mean burst of [`policy::BURST`] and
     /// [`policy::DIRECTED`], the delays of [`policy::DELAY`], the part of the objects of [`policy::SURW`].
     pub parameter: AtomicU32,

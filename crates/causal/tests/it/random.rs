@@ -21,7 +21,7 @@ pub fn search(program: &Program, most: u64) -> Searched {
     search_for(program, most, Options::default())
 }
 
-fn search_for(program: &Program, most: u64, options: Options) -> Searched {
+pub fn search_for(program: &Program, most: u64, options: Options) -> Searched {
     let mut causal = Causal::new(options);
     let (mut outcomes, mut first) = (Outcomes::default(), None);
     while let Some(plan) = causal.next_plan() {

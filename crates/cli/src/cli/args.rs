@@ -135,7 +135,7 @@ pub struct CheckArgs {
 
     /// Continue a saved or interrupted search, with the options it was started with
     #[arg(help_heading = "Search", long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "inputs", "trace_memory", "steps", "hang", "seed", "keep_going", "no_minimise", "no_explain", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "inputs", "rounds", "trace_memory", "steps", "hang", "seed", "keep_going", "no_minimise", "no_explain", "expect_exit",
         "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -210,6 +210,10 @@ pub struct SearchArgs {
     /// causal: choose the inputs of the program as well as schedules; see heisen_input in heisen.h
     #[arg(help_heading = "Search", long)]
     pub inputs: bool,
+
+    /// causal: follow a loop that waits for other threads for this many rounds [default: 8]
+    #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
 
     /// causal: the memory for the trace of one execution, such as 64M or 1G [default: 256M]
     #[arg(help_heading = "Machinery", long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
@@ -497,6 +501,7 @@ impl SearchArgs {
             (self.burst.is_some(), Parameter::Burst),
             (self.delays.is_some(), Parameter::Delays),
             (self.inputs, Parameter::Inputs),
+            (self.rounds.is_some(), Parameter::Rounds),
             (self.trace_memory.is_some(), Parameter::TraceMemory),
         ] {
             if given && !kind.takes(parameter) {

@@ -4,11 +4,12 @@ use crate::cli::args;
 use crate::cli::args::SearchArgs;
 use heisen_engine::check::changed::Changed;
 use heisen_engine::check::scope::Patterns;
-use heisen_engine::check::{Kind, Options, Races, trace_memory};
+use heisen_engine::check::{Kind, Options, Races, rounds, trace_memory};
 use heisen_engine::explain::suppress::Suppressions;
 use heisen_engine::process::stdin;
 use heisen_engine::program::Program;
 use heisen_engine::{Error, patch};
+use heisen_trace::decision::PATIENCE;
 use heisen_trace::{Accesses, Stdin, World};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -65,6 +66,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         memory: args.memory.unwrap_or(MEMORY),
         trace_memory: args.trace_memory.map_or_else(trace_memory, |bytes| bytes as u64),
         inputs: args.inputs,
+        rounds: args.rounds.unwrap_or_else(rounds),
         carrier: args.carrier.into(),
         in_process: !args.fork,
         reduce: args.reduce.map(|reduce| reduce == args::Switch::On),
@@ -155,6 +157,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         cpus: args.cpus,
         real_time: args.real_time,
         timeouts: args.timeouts,
+        patience: patience(args),
         before: args.before.clone(),
         after: args.after.clone(),
         dir: dir.map(|dir| dir.into_os_string().into_vec()),
@@ -168,6 +171,15 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         },
         patch: patch::parse(patched).map_err(|why| Error::Input(format!("--patch {patched:?}: {why}")))?,
     })
+}
+
+/// How often a thread may repeat itself before it gives way. The solver-driven search models no fairness, so its threads
+/// must be free to take all rounds that it asks for, of each loop.
+fn patience(args: &SearchArgs) -> u32 {
+    match args.kind() {
+        Kind::Causal => 2 * args.rounds.unwrap_or_else(rounds) + 2,
+        _ => PATIENCE,
+    }
 }
 
 /// Reads the standard input for the executions. A separate thread reads, because reading may block and Ctrl-C

@@ -91,7 +91,7 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
             ("inputs", &inputs),
             ("kind", &limits.kind),
             ("of", &limits.of),
-            ("with", &at_most(options, bound)),
+            ("with", &at_most(options, outcome, bound)),
             ("within", &limits.within),
             ("without", &limits.without),
             ("if", &limits.protected),
@@ -114,7 +114,7 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
     }
     let complete = outcome.complete();
     if options.strategy == Kind::Causal {
-        return say(if status.exhaustive && complete { PATHS } else { PART_OF_PATHS }, None, &[]);
+        return say(if complete { PATHS } else { PART_OF_PATHS }, None, &[]);
     }
     if status.exhaustive && complete {
         return match outcome.in_vain() {
@@ -147,13 +147,16 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
     }
 }
 
-/// The bounds on one execution: preemptions, spurious wake-ups and faults. Empty if there is no bound.
-fn at_most(options: &Options, bound: Option<u32>) -> String {
+/// The bounds on one execution: preemptions, spurious wake-ups, faults, rounds of loops. Empty if there is no bound.
+fn at_most(options: &Options, outcome: &Outcome, bound: Option<u32>) -> String {
     let mut parts: Vec<String> = bound.iter().map(|&bound| count(bound.into(), "preemption")).collect();
     for (most, what) in [(options.spurious, "spurious wake-up"), (options.faults.most, "fault")] {
         if most > 0 {
             parts.push(count(most.into(), what));
         }
+    }
+    if let Some(rounds) = outcome.status.rounds {
+        parts.push(format!("{} of a waiting loop", count(rounds.into(), "round")));
     }
     let most = match &parts[..] {
         [] => return String::new(),

@@ -38,6 +38,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "claim": claim,
         "complete": outcome.complete(),
         "preemption_bound": outcome.preemption_bound(),
+        "rounds": outcome.status.rounds,
         "executions": tally.executions,
         "steps": tally.steps,
         "seconds": tally.time.as_secs_f64(),

@@ -131,6 +131,68 @@ fn a_division_by_zero_is_found_although_nobody_reads_its_result() {
     assert_eq!((&two["verdict"], &two["complete"]), (&json!("clean"), &json!(true)), "{two:#}");
 }
 
+#[test]
+fn loops_that_wait_are_followed_for_some_rounds() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let peterson =
+        searched(&sandbox, 0, &["--strategy", "causal", "--rounds", "3", &example("peterson_fixed.c")]);
+    let claim =
+        "no bug in any schedule with at most 3 rounds of a waiting loop; every path of every thread explored";
+    assert!(peterson["claim"].as_str().is_some_and(|said| said.starts_with(claim)), "{peterson:#}");
+    assert_eq!((&peterson["complete"], &peterson["rounds"]), (&json!(true), &json!(3)), "{peterson:#}");
+    let figure =
+        searched(&sandbox, 0, &["--strategy", "causal", "--rounds", "3", &example("figure2_fixed.c")]);
+    assert_eq!(figure["rounds"], Value::Null, "{figure:#}");
+}
+
+/// Threads that yield between their accesses, or sleep; the assertion excludes some order of them, or none.
+fn yielding(pause: &str, excluded: u32) -> String {
+    format!(
+        "#include <assert.h>
+        #include <pthread.h>
+        #include <sched.h>
+        #include <unistd.h>
+        static int x, y;
+        static void *sets(void *a) {{ x = 1; {pause}; x = 2; {pause}; x = 3; return a; }}
+        static void *looks(void *a) {{
+            int first = x;
+            {pause};
+            {pause};
+            y = first * 10 + x;
+            return a;
+        }}
+        int main(void) {{
+            pthread_t a, b;
+            pthread_create(&a, 0, sets, 0);
+            pthread_create(&b, 0, looks, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            assert(y != {excluded});
+            return 0;
+        }}"
+    )
+}
+
+#[test]
+fn threads_that_yield_or_sleep_go_on_where_the_solver_wants_it() {
+    if !has_clang() {
+        return;
+    }
+    for pause in ["sched_yield()", "usleep(10)"] {
+        let sandbox = Sandbox::new();
+        // The second thread runs on over both of its pauses, or the first one does.
+        for (name, excluded, code) in [("on.c", 11, 1), ("far.c", 13, 1), ("back.c", 31, 0)] {
+            sandbox.write(name, yielding(pause, excluded));
+            let json = searched(&sandbox, code, &["--strategy", "causal", name]);
+            assert_eq!(json["diverged"], 0, "{pause}: {json:#}");
+            assert!(code == 1 || json["complete"] == true, "{pause}: {json:#}");
+        }
+    }
+}
+
 /// A parser with a bug behind four bytes of its input and a race.
 const PARSER: &str = r#"#include <assert.h>
 #include <heisen.h>

@@ -41,7 +41,7 @@ mod worker;
 
 pub use caveat::{Caveat, Differs};
 pub use notice::{Notice, Notify, Progress};
-pub use options::{Kind, Options, Races, trace_memory};
+pub use options::{Kind, Options, Races, rounds, trace_memory};
 pub use outcome::{Empty, Ended, Outcome, Reach, Tally};
 
 use crate::error::Result;

@@ -69,6 +69,9 @@ pub struct Options {
     /// Whether the search chooses inputs of the program.
     #[serde(default)]
     pub inputs: bool,
+    /// The most rounds of a loop that waits for other threads, in the solver-driven search.
+    #[serde(default = "rounds")]
+    pub rounds: u32,
     /// What the threads run on.
     #[serde(default)]
     pub carrier: Carrier,
@@ -127,6 +130,11 @@ pub fn trace_memory() -> u64 {
     Symbolic::default().memory
 }
 
+/// How many rounds of a waiting loop the solver-driven search follows unless the user says otherwise.
+pub fn rounds() -> u32 {
+    heisen_search::ROUNDS
+}
+
 impl Options {
     /// How each execution runs.
     pub fn run_config(&self, stop: Arc<AtomicBool>) -> RunConfig {
@@ -177,6 +185,7 @@ impl Options {
             burst: self.burst,
             delays: self.delays,
             inputs: self.inputs,
+            rounds: self.rounds,
             seed: self.seed,
         })
     }

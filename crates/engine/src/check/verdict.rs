@@ -42,6 +42,10 @@ impl State<'_> {
             caveats.push(Caveat::OutOfTime(self.tally.executions));
         }
         self.tally.notes &= if alone { !OF_THREADS } else { u64::MAX };
+        if status.rounds.is_some() {
+            // The number of rounds says it all: threads yield only behind the rounds that the search asks for.
+            self.tally.notes &= !Note::Spin.bit();
+        }
         caveats.extend(self.about_executions(&status));
         caveats.extend(self.left_open(ended));
         let regions = self.tally.notes & Note::NoPreempt.bit() != 0;

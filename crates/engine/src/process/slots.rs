@@ -247,6 +247,7 @@ fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32
     plan.expected_steps.store(steps, Relaxed);
     plan.step_limit.store(config.steps, Relaxed);
     plan.horizon.store(config.world.timeouts.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
+    plan.spin_patience.store(config.world.patience, Relaxed);
     // A part of the time for which the engine tolerates a program without steps, so that the program reports
     // first.
     plan.patience.store((config.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);

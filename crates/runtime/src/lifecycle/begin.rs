@@ -24,6 +24,7 @@ pub fn begin(number: usize) {
     SCHED.tail.set(limit / 2);
     // In real time a wait times out when its time is over, not earlier.
     SCHED.horizon.set(if clock::is_real() { 0 } else { plan.horizon.load(Relaxed) });
+    SCHED.patience.set(plan.spin_patience.load(Relaxed));
     scope::begin();
     set_flags(plan.flags.load(Relaxed));
     dependence::begin(flags());
@@ -34,6 +35,7 @@ pub fn begin(number: usize) {
         for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at, &t.gave_way_at] {
             stamp.set(0);
         }
+        t.yields.set(0);
     }
     threads_created(SCHED.count.get());
     take_choices();

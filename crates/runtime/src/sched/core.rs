@@ -32,6 +32,7 @@ use crate::wire_log::symbolic_log;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ops::Deref;
+use heisen_trace::decision::PATIENCE;
 use heisen_trace::{Op, hash};
 use heisen_wire::MAX_THREADS;
 
@@ -115,6 +116,8 @@ pub struct State {
     pub(super) fars: Cell<usize>,
     /// The time-out horizon: how far ahead a deadline may lie and still fire while other threads can run.
     pub horizon: Cell<u64>,
+    /// How often a thread may repeat itself in vain, or yield, before it has to give way to the others.
+    pub patience: Cell<u32>,
     /// Threads with a signal to take before they continue. If such a thread waits, it is enabled, because it
     /// can run the handler. If its operation cannot be done, it is in `late`, too.
     pub signalled: Bits,
@@ -162,6 +165,7 @@ pub static SCHED: Sched = Sched {
         far: Bits::new(),
         fars: Cell::new(0),
         horizon: Cell::new(0),
+        patience: Cell::new(0),
         signalled: Bits::new(),
         barred: Bits::new(),
         needed: [const { Cell::new(0) }; NEEDED],
@@ -177,6 +181,7 @@ pub fn init() {
     for never in [&SCHED.alarm, &SCHED.tail, &SCHED.plain_until, &SCHED.limit] {
         never.set(u32::MAX);
     }
+    SCHED.patience.set(PATIENCE);
     SCHED.hash.set(hash::EMPTY);
     add(0, None);
 }

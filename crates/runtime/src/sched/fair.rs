@@ -101,8 +101,10 @@ pub fn spun(number: usize) {
     SCHED.known.forget();
     let t = thread(number);
     let last = t.yielded_at.replace(SCHED.step.get());
-    if last == 0 {
-        // The first yield orders nothing: in the paper, S(t) contains all threads at first.
+    let earlier = t.yields.replace(t.yields.get().saturating_add(1));
+    if earlier < SCHED.patience.get().saturating_sub(2).max(1) {
+        // The first yield orders nothing: in the paper, S(t) contains all threads at first. A search that models no
+        // fairness has more patience, so that it can let a thread go on.
         return;
     }
     for (other, u) in threads() {

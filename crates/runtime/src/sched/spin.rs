@@ -24,12 +24,9 @@ use core::sync::atomic::Ordering::SeqCst;
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, SPINS, end};
 
-/// The number of attempts in a row that may fail before the next one is a yield. The first yield of a thread
-/// bars it from nothing (see `fair`). So a loop that gives up after one more attempt is searched as if there
-/// were no yields.
-pub const PATIENCE: u32 = 3;
-
-/// A scheduling point before an operation that never blocks but may [fail](failed) and be tried again.
+/// A scheduling point before an operation that never blocks but may [fail](failed) and be tried again. After as many
+/// failures in a row as the thread has patience, the next attempt is a yield. The first yield of a thread bars it from
+/// nothing (see `fair`). So a loop that gives up after one more attempt is searched as if there were no yields.
 #[inline]
 pub fn attempt(op: Op, object: usize, pc: usize) {
     let t = thread(me());
@@ -38,7 +35,7 @@ pub fn attempt(op: Op, object: usize, pc: usize) {
     } else if t.op() != op || t.object.get() != object || t.pc.get() != pc {
         // Another operation failed, or the thread has done something else since.
         t.failures.set(0);
-    } else if t.failures.get() >= PATIENCE {
+    } else if t.failures.get() >= SCHED.patience.get() {
         return spins(op, object, pc);
     }
     t.about_to(op, object, pc);
@@ -163,7 +160,7 @@ fn looks_in_vain(address: usize, pc: usize, value: u64) -> bool {
     let count = looks.count.get() as usize;
     if looks.seen[..count].iter().any(|seen| seen.get() == hash) {
         looks.again.set(looks.again.get() + 1);
-        return looks.again.get() >= PATIENCE * count as u32;
+        return looks.again.get() >= SCHED.patience.get() * count as u32;
     }
     looks.again.set(0);
     if count == LOOKS {

@@ -108,6 +108,8 @@ pub struct Thread {
     /// last disabled, and by which thread.
     pub enabled_since: Cell<u32>,
     pub yielded_at: Cell<u32>,
+    /// For `fair`: how often it has yielded.
+    pub yields: Cell<u32>,
     pub disabled_at: Cell<u32>,
     pub disabled_by: Cell<u16>,
     /// For `fair`: the step at which it last let others run, 0 if never. It yielded, its wait timed out, or
@@ -183,6 +185,7 @@ impl Thread {
             scheduled_at: Cell::new(0),
             epoch: Cell::new(Epoch::NONE),
             yielded_at: Cell::new(0),
+            yields: Cell::new(0),
             disabled_at: Cell::new(0),
             disabled_by: Cell::new(0),
             gave_way_at: Cell::new(0),

@@ -12,7 +12,7 @@
 
 use crate::store::ledger::Ledger;
 use crate::{Status, Strategy};
-use heisen_causal::Options;
+use heisen_causal::{Options, ROUNDS};
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -23,6 +23,7 @@ use std::collections::VecDeque;
 pub struct Causal {
     search: heisen_causal::Causal,
     inputs: bool,
+    rounds: u32,
     /// The plans that were run, in order.
     history: Vec<Plan>,
     /// The plans of the saved search that wait to run again, and those that do.
@@ -36,8 +37,15 @@ pub struct Causal {
 struct Saved {
     /// Whether the search chooses inputs.
     inputs: bool,
+    /// The most rounds of a waiting loop.
+    #[serde(default = "rounds")]
+    rounds: u32,
     history: Vec<Plan>,
     ledger: Ledger,
+}
+
+fn rounds() -> u32 {
+    ROUNDS
 }
 
 impl From<Causal> for Saved {
@@ -48,10 +56,10 @@ impl From<Causal> for Saved {
 
 impl From<Saved> for Causal {
     fn from(saved: Saved) -> Causal {
-        let Saved { inputs, history, ledger } = saved;
-        let search = heisen_causal::Causal::new(Options { inputs, ..Options::default() });
+        let Saved { inputs, rounds, history, ledger } = saved;
+        let search = heisen_causal::Causal::new(Options { inputs, rounds, ..Options::default() });
         let (rerun, history, running_again) = (history.into(), Vec::new(), Vec::new());
-        Causal { search, inputs, history, rerun, running_again, ledger }
+        Causal { search, inputs, rounds, history, rerun, running_again, ledger }
     }
 }
 
@@ -66,14 +74,14 @@ impl Saved {
     fn of(causal: &Causal) -> Saved {
         let Causal { history, rerun, running_again, ledger, .. } = causal;
         let history = history.iter().chain(running_again).chain(rerun).cloned().collect();
-        Saved { inputs: causal.inputs, history, ledger: ledger.clone() }
+        Saved { inputs: causal.inputs, rounds: causal.rounds, history, ledger: ledger.clone() }
     }
 }
 
 impl Causal {
-    /// A new search, which chooses inputs or leaves them as they are.
-    pub fn new(inputs: bool) -> Causal {
-        Saved { inputs, history: Vec::new(), ledger: Ledger::default() }.into()
+    /// A new search, which chooses inputs or leaves them as they are, and follows so many rounds of a waiting loop.
+    pub fn new(inputs: bool, rounds: u32) -> Causal {
+        Saved { inputs, rounds, history: Vec::new(), ledger: Ledger::default() }.into()
     }
 }
 
@@ -136,7 +144,9 @@ impl Strategy for Causal {
             .reasons()
             .map(|(reason, counted)| format!("{reason} ({} times)", counted.times))
             .collect();
-        status.exhaustive = status.exhausted && search.is_proof() && !status.has_gaps();
+        status.rounds = search.bounded.then_some(self.rounds);
+        let proven = status.exhausted && search.is_proof() && !status.has_gaps();
+        status.exhaustive = proven && !search.bounded;
         status
     }
 }

@@ -52,6 +52,7 @@ impl Schedule {
                 "timeouts" => {
                     schedule.world.timeouts = Duration::from_nanos(words.number("a number of nanoseconds")?);
                 }
+                "patience" => schedule.world.patience = words.number("a number of rounds")?,
                 "before" => schedule.world.before = Some(words.text("the command before")?),
                 "after" => schedule.world.after = Some(words.text("the command after")?),
                 "dir" => schedule.world.dir = Some(words.string("the directory")?),

@@ -31,6 +31,7 @@ fn sample() -> Schedule {
             cpus: Some(3),
             real_time: true,
             timeouts: Duration::from_millis(1500),
+            patience: 18,
             before: Some("echo \"$HEISEN_DIR\"".into()),
             after: Some("true".into()),
             dir: Some(b"/tmp/\xff".to_vec()),

@@ -2,6 +2,7 @@
 
 use super::{InputLine, Schedule, VERSION};
 use crate::access::CodePlace;
+use crate::decision::PATIENCE;
 use crate::finding::SwitchKind;
 use crate::stdin::Stdin;
 use crate::world::TIMEOUTS;
@@ -101,6 +102,9 @@ impl Schedule {
         }
         if world.timeouts != TIMEOUTS {
             writeln!(out, "timeouts {}", world.timeouts.as_nanos().min(u64::MAX.into()))?;
+        }
+        if world.patience != PATIENCE {
+            writeln!(out, "patience {}", world.patience)?;
         }
         for (keyword, command) in [("before", &world.before), ("after", &world.after)] {
             if let Some(command) = command {

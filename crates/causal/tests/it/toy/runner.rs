@@ -63,21 +63,30 @@ impl Choices for Planned<'_> {
     }
 }
 
+/// After so many steps behind the plan, a thread gives way to the others.
+const TURN: u32 = 30;
+
+/// After so many steps an execution is cut off: its threads wait for each other in loops.
+const MOST_STEPS: u32 = 400;
+
 /// Runs a plan.
 pub fn run(program: &Program, plan: &Plan) -> Run {
     let mut recorder = Recorder::new(true);
     let mut planned = Planned { plan, next: 0, step: 0 };
     let mut state = State::new(program, &mut recorder, &mut planned);
     let mut running = 0;
-    let mut deadlock = false;
+    // How many steps in a row the running thread has taken behind the plan.
+    let mut turn = 0;
+    let (mut deadlock, mut cut) = (false, false);
     let mut meetings = Vec::new();
     while state.over.is_none() {
         let count = state.threads.len();
         meetings.extend(state.meetings(program));
         // Waits that would have to time out come last.
         let late = |&thread: &usize| state.threads[thread].standing == Standing::Waiting;
+        let first = running + usize::from(turn >= TURN);
         let enabled: Vec<usize> =
-            (0..count).map(|nth| (running + nth) % count).filter(|&t| state.is_enabled(program, t)).collect();
+            (0..count).map(|nth| (first + nth) % count).filter(|&t| state.is_enabled(program, t)).collect();
         let order: Vec<usize> = enabled
             .iter()
             .copied()
@@ -88,6 +97,10 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
             deadlock = true;
             break;
         };
+        if planned.step >= MOST_STEPS {
+            cut = true;
+            break;
+        }
         planned.step += 1;
         let mut thread = first;
         if order.len() > 1
@@ -100,6 +113,8 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
             recorder.runs(thread);
         }
         state.step(program, thread, &mut recorder, &mut planned);
+        let behind = planned.next == plan.overrides.len();
+        turn = if thread == running && behind { turn + 1 } else { 0 };
         running = thread;
     }
     let mut stuck = Vec::new();
@@ -114,7 +129,10 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
             stuck.push(state.place(thread));
         }
     }
-    let end = state.over.as_ref().map_or(End::Deadlock, Over::end);
+    let end = match &state.over {
+        _ if cut => End::StepLimit,
+        over => over.as_ref().map_or(End::Deadlock, Over::end),
+    };
     if !deadlock {
         stuck.clear();
     }

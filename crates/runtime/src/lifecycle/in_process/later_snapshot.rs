@@ -73,6 +73,7 @@ pub struct LaterSnapshot {
 struct Asked {
     flags: u32,
     horizon: u64,
+    spin_patience: u32,
     step_limit: u32,
     patience: u32,
     budget: [u32; 3],
@@ -84,6 +85,7 @@ impl Asked {
             // The states before the decision are recorded for every plan.
             flags: plan.flags.load(Relaxed) | flag::STATES,
             horizon: plan.horizon.load(Relaxed),
+            spin_patience: plan.spin_patience.load(Relaxed),
             step_limit: plan.step_limit.load(Relaxed),
             patience: plan.patience.load(Relaxed),
             budget: [&plan.spurious, &plan.faults, &plan.fault_kinds].map(|field| field.load(Relaxed)),
