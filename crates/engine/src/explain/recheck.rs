@@ -1,5 +1,6 @@
 //! Recognises a missed re-check: a thread reads a variable, waits, and goes on after the wait without having read the
-//! variable again, although it still has the value for which the thread waited.
+//! variable again, although it still has the value for which the thread waited. Or it reads two variables that are equal,
+//! as the begin and the end of an empty container are, and they are equal again.
 //!
 //! A wait may end although another thread has already taken what it waited for, and also without any reason. So it must be
 //! in a loop. In a loop the same instruction reads the variable again.
@@ -22,10 +23,11 @@ pub(crate) fn missed_recheck(failing: &Flow, failed: Option<ThreadId>) -> Option
         let is_lock = |&at: &usize| failing.observed[own[at]].lock.is_some();
         let locked = (0..wait).rev().find(is_lock).map_or(0, |at| at + 1);
         let leaves = (again + 1..own.len()).find(is_lock).unwrap_or(own.len());
-        (locked..wait).rev().find_map(|check| {
-            let (check, wait) = (own[check], own[wait]);
+        let checks = &own[locked..wait];
+        checks.iter().rev().find_map(|&check| {
+            let wait = own[wait];
             let after = &own[again + 1..leaves];
-            let used = is_missed(failing, check, own[again], after)?;
+            let used = is_missed(failing, check, checks, own[again], after)?;
             let taken = (wait..own[again]).rev().find(|&index| {
                 failing.moment(index).writes()
                     && failing.observed[index].address == failing.observed[check].address
@@ -46,19 +48,31 @@ pub(crate) fn missed_recheck(failing: &Flow, failed: Option<ThreadId>) -> Option
 }
 
 /// Whether the read before the wait was not done again after it, and the variable had the same value at the end of the
-/// wait. Returns the first use of the variable after it.
-fn is_missed(failing: &Flow, check: usize, end: usize, after: &[usize]) -> Option<usize> {
-    let checked = &failing.observed[check];
+/// wait, or was again equal to another one that was read in the same section. Returns the first use of the variable after
+/// it.
+fn is_missed(failing: &Flow, check: usize, checks: &[usize], end: usize, after: &[usize]) -> Option<usize> {
     if !failing.reads(check) {
         return None;
     }
-    let on_it = |&&index: &&usize| {
-        failing.moment(index).is_access() && failing.observed[index].address == checked.address
+    let on = |read: usize| {
+        let address = failing.observed[read].address;
+        move |&index: &usize| failing.moment(index).is_access() && failing.observed[index].address == address
     };
-    let used = *after.iter().find(on_it)?;
-    let reread = after.iter().filter(on_it).any(|&index| failing.observed[index].pc == checked.pc);
-    let value = (0..end).rev().find(|index| on_it(&index)).and_then(|index| failing.moment(index).value);
-    (!reread && value == checked.moment.value).then_some(used)
+    let again = |read: usize| {
+        after.iter().copied().filter(on(read)).any(|at| failing.observed[at].pc == failing.observed[read].pc)
+    };
+    let value = |read: usize| failing.moment(read).value;
+    let at_end = |read: usize| (0..end).rev().find(on(read)).and_then(value);
+    let used = after.iter().copied().find(on(check))?;
+    let equal = |&other: &usize| {
+        failing.reads(other)
+            && failing.observed[other].address != failing.observed[check].address
+            && value(other) == value(check)
+            && at_end(other) == at_end(check)
+            && !again(other)
+    };
+    let holds = at_end(check) == value(check) || checks.iter().any(equal);
+    (value(check).is_some() && !again(check) && holds).then_some(used)
 }
 
 #[cfg(test)]
@@ -91,6 +105,30 @@ mod tests {
         let steps: Vec<u32> = found.story.iter().map(|moment| moment.step).collect();
         assert_eq!(steps, [2, 3, 6, 8]);
         assert!(matches!(&found.remedies[0], Remedy::WaitInLoop { place, .. } if place == "p.c:3"));
+    }
+
+    #[test]
+    fn a_container_that_is_empty_again() {
+        let events = |end: u64| {
+            [
+                (1, 'l', "m", 0),
+                (1, 'r', "end", 5),
+                (1, 'r', "begin", 5),
+                (1, 'c', "cv", 0),
+                (1, 'u', "m", 0),
+                (2, 'w', "end", end),
+                (2, 'w', "begin", 6),
+                (1, 'a', "m", 0),
+                (1, 'r', "begin", 6),
+            ]
+        };
+        let missed = |end| {
+            let mut flow = execution(&events(end));
+            flow.observed[8].pc = 9;
+            missed_recheck(&flow, Some(ThreadId(1))).map(|found| found.object)
+        };
+        assert_eq!(missed(6).as_deref(), Some("begin"));
+        assert_eq!(missed(7), None);
     }
 
     #[test]
