@@ -82,8 +82,8 @@ impl Questions {
         self.failures.insert((pc, outcome));
     }
 
-    /// The question to ask next: first outcomes that have led to a failure elsewhere, then those that were never asked,
-    /// then those near the beginning.
+    /// The question to ask next: first outcomes that have led to a failure elsewhere, accesses that may meet last; among
+    /// those, what was never asked, and then what is near the beginning.
     pub fn next(&mut self, tree: &Tree, clauses: &Clauses) -> Option<Target> {
         let mut best = None;
         for (&target, question) in &mut self.all {
@@ -103,7 +103,8 @@ impl Questions {
             }
             let fails =
                 matches!(target, Target::Reached(node) if self.failures.contains(&branch(tree, node)));
-            let key = (!fails, question.asked, tree.depth(target.node()), target);
+            let meets = matches!(target, Target::Meeting(..));
+            let key = (meets, !fails, question.asked, tree.depth(target.node()), target);
             if best.is_none_or(|known| key < known) {
                 best = Some(key);
             }

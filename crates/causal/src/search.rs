@@ -22,9 +22,9 @@ pub struct Options {
     pub deadlocks: bool,
     /// Whether to choose inputs. If not, they keep the values that the program gives them.
     pub inputs: bool,
-    /// Whether to ask for two threads that are about to do conflicting accesses, so that a detector of data races sees
-    /// each such pair. Pairs of atomic accesses are asked for, too: traces do not tell them apart.
-    pub meetings: bool,
+    /// Until so many pairs of places were seen, the search asks for two threads that are about to do conflicting accesses
+    /// there, not both atomic: a data race. [`u32::MAX`] for all pairs; 0 if nobody looks for races.
+    pub meetings: u32,
     /// The most rounds of a loop that repeats the same read or attempt without an effect on other threads.
     pub rounds: u32,
 }
@@ -34,7 +34,7 @@ pub const ROUNDS: u32 = 8;
 
 impl Default for Options {
     fn default() -> Options {
-        Options { steps: 4_000_000, deadlocks: true, inputs: true, meetings: false, rounds: ROUNDS }
+        Options { steps: 4_000_000, deadlocks: true, inputs: true, meetings: 0, rounds: ROUNDS }
     }
 }
 
@@ -101,6 +101,10 @@ pub struct Causal {
     counts: Counts,
     /// The places of conflicting accesses that executions have done one right after the other.
     met: BTreeSet<(u64, u64)>,
+    /// How many of them are not both atomic.
+    races: u32,
+    /// The places of atomic accesses.
+    atomics: BTreeSet<u64>,
 }
 
 /// Traces that lack events of memory that is shared.
@@ -123,7 +127,7 @@ struct Counts {
 
 fn encoding(options: &Options) -> Encoding {
     let mut encoding = Encoding::new(options.inputs);
-    encoding.memory.conflicts = options.meetings.then(Vec::new);
+    encoding.memory.conflicts = (options.meetings > 0).then(Vec::new);
     encoding
 }
 
@@ -145,6 +149,8 @@ impl Causal {
             shared: 0,
             counts: Counts::default(),
             met: BTreeSet::new(),
+            races: 0,
+            atomics: BTreeSet::new(),
         }
     }
 
@@ -265,11 +271,16 @@ impl Causal {
             new |= self.questions.show(Target::Stuck(place));
         }
         if let Some(conflicts) = &mut self.encoding.memory.conflicts {
-            for (a, b) in conflicts.drain(..) {
+            self.atomics.extend(&trace.atomics);
+            let tree = &self.encoding.tree;
+            let is_race = |a: u64, b: u64| !(self.atomics.contains(&a) && self.atomics.contains(&b));
+            for (a, b) in conflicts.drain(..).filter(|(a, b)| is_race(tree[*a].pc, tree[*b].pc)) {
                 self.questions.add(Target::Meeting(a.min(b), a.max(b)));
             }
-            for meeting in meetings(trace) {
-                new |= self.met.insert(meeting);
+            for (a, b) in meetings(trace) {
+                let is_new = self.met.insert((a, b));
+                self.races += u32::from(is_new && is_race(a, b));
+                new |= is_new;
             }
         }
         self.note_failure(trace, end);
@@ -404,11 +415,12 @@ impl Causal {
         self.questions.set(target, State::GivenUp);
     }
 
-    /// Whether an execution has done the accesses of these places one right after the other.
+    /// Whether an execution has done the accesses of these places one right after the other, or enough others.
     fn have_met(&self, target: Target) -> bool {
         let Target::Meeting(a, b) = target else { return false };
         let places = [a, b].map(|node| self.encoding.tree[node].pc);
-        self.met.contains(&(places[0].min(places[1]), places[0].max(places[1])))
+        self.races >= self.options.meetings
+            || self.met.contains(&(places[0].min(places[1]), places[0].max(places[1])))
     }
 
     /// Remembers after which branch an execution failed.

@@ -31,6 +31,8 @@ pub struct Parameters {
     pub inputs: bool,
     /// The most rounds of a loop that waits for other threads.
     pub rounds: u32,
+    /// How many data races are looked for: none, one, or, if this is [`u32::MAX`], all.
+    pub races: u32,
     /// The seed of a sampler.
     pub seed: u64,
 }
@@ -239,7 +241,10 @@ strategies! {
         // Every access is a scheduling point from the start.
         counts_steps: false,
         takes: [Inputs, Rounds, TraceMemory],
-        new: |p| Causal::new(p.inputs, p.rounds).into(),
+        new: |p| {
+            let (inputs, rounds, meetings) = (p.inputs, p.rounds, p.races);
+            Causal::new(heisen_causal::Options { inputs, rounds, meetings, ..Default::default() }).into()
+        },
     }
     /// Random walk.
     Random {
@@ -394,6 +399,7 @@ mod tests {
             delays: 3,
             inputs: true,
             rounds: 8,
+            races: 1,
             seed: 1,
         };
         for (number, entry) in TABLE.iter().enumerate() {

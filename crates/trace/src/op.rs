@@ -175,6 +175,11 @@ impl Op {
         )
     }
 
+    /// Whether this is an atomic access of memory.
+    pub const fn is_atomic(self) -> bool {
+        matches!(self, Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas)
+    }
+
     /// Whether it is a memory access, plain or atomic.
     pub const fn is_access(self) -> bool {
         matches!(

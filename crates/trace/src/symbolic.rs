@@ -261,6 +261,8 @@ pub struct SymbolicTrace {
     pub initial: Vec<(u64, u8)>,
     /// The counts of semaphores and barriers before their first [`EventKind::Sync`], by object, in ascending order.
     pub counts: Vec<(u64, u64)>,
+    /// The places of atomic accesses in the code, in ascending order.
+    pub atomics: Vec<u64>,
     /// What the trace does not say.
     pub losses: Losses,
 }

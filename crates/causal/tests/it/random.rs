@@ -32,7 +32,7 @@ pub fn search_for(program: &Program, most: u64, options: Options) -> Searched {
         }
         outcomes.failures.extend(over.filter(|over| !matches!(over, Over::Exit | Over::Ignored)));
         outcomes.stuck.extend(stuck);
-        if options.meetings {
+        if options.meetings > 0 {
             outcomes.meetings.extend(meetings);
         }
         if causal.status().executions >= most {
@@ -58,7 +58,7 @@ fn compare(seeds: std::ops::Range<u64>, features: Features, meetings: bool) {
     for seed in seeds {
         let program = program(seed, features);
         let Some(expected) = outcomes(&program, 5_000, meetings) else { continue };
-        let options = Options { meetings, ..Options::default() };
+        let options = Options { meetings: if meetings { u32::MAX } else { 0 }, ..Options::default() };
         let Searched { outcomes, status, .. } = search_for(&program, 5_000, options);
         let context = || format!("seed {seed}, {features:?}: {program:?}\n{status:?}");
         assert_eq!(outcomes, expected, "{}", context());

@@ -97,7 +97,8 @@ fn the_largest_sum_is_found_and_no_larger_one_is() {
     sandbox.write("beyond.c", fibonacci(4, 56));
     let largest = searched(&sandbox, 1, &["--strategy", "causal", "--no-minimise", "largest.c"]);
     assert_eq!((&largest["verdict"], &largest["executions"]), (&json!("bug"), &json!(2)), "{largest:#}");
-    let beyond = searched(&sandbox, 0, &["--strategy", "causal", "beyond.c"]);
+    // The two race with each other; to show that to the race check would take executions of its own.
+    let beyond = searched(&sandbox, 0, &["--strategy", "causal", "--races=off", "beyond.c"]);
     assert_eq!((&beyond["complete"], &beyond["executions"]), (&json!(true), &json!(1)), "{beyond:#}");
 }
 
@@ -191,6 +192,37 @@ fn threads_that_yield_or_sleep_go_on_where_the_solver_wants_it() {
             assert!(code == 1 || json["complete"] == true, "{pause}: {json:#}");
         }
     }
+}
+
+#[test]
+fn races_that_the_order_of_locks_hides_are_asked_for() {
+    if !has_clang() {
+        return;
+    }
+    let program = |second: &str| {
+        format!(
+            "#include <pthread.h>
+            static int x;
+            static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+            static void *one(void *a) {{ x = 1; pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return a; }}
+            static void *two(void *a) {{ pthread_mutex_lock(&m); {second}; return a; }}
+            int main(void) {{
+                pthread_t a, b;
+                pthread_create(&a, 0, one, 0);
+                pthread_create(&b, 0, two, 0);
+                pthread_join(a, 0);
+                pthread_join(b, 0);
+                return 0;
+            }}"
+        )
+    };
+    let sandbox = Sandbox::new();
+    // One path of each thread, and under the default schedule the lock orders the two writes.
+    sandbox.write("race.c", program("pthread_mutex_unlock(&m); x = 2"));
+    let counted = searched(&sandbox, 0, &["--strategy", "causal", "race.c"]);
+    assert!(counted["claim"].as_str().is_some_and(|said| said.contains("1 data race")), "{counted:#}");
+    let reported = searched(&sandbox, 1, &["--strategy", "causal", "--races=report", "race.c"]);
+    assert_eq!(reported["findings"][0]["kind"], "data-race", "{reported:#}");
 }
 
 /// A parser with a bug behind four bytes of its input and a race.

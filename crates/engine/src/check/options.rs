@@ -160,6 +160,15 @@ impl Options {
         matches!(self.races, Races::Report | Races::Stop)
     }
 
+    /// How many data races a search should look for. Where they are only counted, one is enough for the claim.
+    fn races_wanted(&self) -> u32 {
+        match (self.world.accesses.check, self.reports_races()) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => u32::MAX,
+        }
+    }
+
     /// Whether branches that lead to explored states are dropped. If the user does not say, they are dropped
     /// where this is reliable. That is so if the entire program is instrumented, so that no access that
     /// matters is missed, and nothing else makes executions differ.
@@ -186,6 +195,7 @@ impl Options {
             delays: self.delays,
             inputs: self.inputs,
             rounds: self.rounds,
+            races: self.races_wanted(),
             seed: self.seed,
         })
     }

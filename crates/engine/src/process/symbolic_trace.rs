@@ -177,6 +177,7 @@ fn read(header: &Header, words: &[AtomicU64], initial: Vec<(u64, u8)>) -> Symbol
         trace.losses.overwritten += unseen_writes(&trace);
     }
     trace.counts = read_counts(&raw);
+    trace.atomics = atomic_places(&raw);
     trace
 }
 
@@ -370,6 +371,15 @@ fn unseen_writes(trace: &SymbolicTrace) -> u64 {
         unseen += u64::from(is_read && differs);
     }
     unseen
+}
+
+/// The places of atomic accesses.
+fn atomic_places(events: &Events) -> Vec<u64> {
+    let is_atomic = |raw: &&Raw| {
+        matches!(raw.kind, kind::READ | kind::WRITE) && Op::from_code(raw.op).is_some_and(Op::is_atomic)
+    };
+    let places: BTreeSet<u64> = events.list.iter().filter(is_atomic).map(|raw| raw.pc).collect();
+    places.into_iter().collect()
 }
 
 /// The counts of semaphores and barriers before their first operation.

@@ -12,7 +12,7 @@
 
 use crate::store::ledger::Ledger;
 use crate::{Status, Strategy};
-use heisen_causal::{Options, ROUNDS};
+use heisen_causal::Options;
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -22,8 +22,7 @@ use std::collections::VecDeque;
 #[serde(from = "Saved", into = "Saved")]
 pub struct Causal {
     search: heisen_causal::Causal,
-    inputs: bool,
-    rounds: u32,
+    options: Options,
     /// The plans that were run, in order.
     history: Vec<Plan>,
     /// The plans of the saved search that wait to run again, and those that do.
@@ -37,15 +36,12 @@ pub struct Causal {
 struct Saved {
     /// Whether the search chooses inputs.
     inputs: bool,
+    /// How many pairs of conflicting accesses the search lets meet.
+    meetings: u32,
     /// The most rounds of a waiting loop.
-    #[serde(default = "rounds")]
     rounds: u32,
     history: Vec<Plan>,
     ledger: Ledger,
-}
-
-fn rounds() -> u32 {
-    ROUNDS
 }
 
 impl From<Causal> for Saved {
@@ -56,10 +52,11 @@ impl From<Causal> for Saved {
 
 impl From<Saved> for Causal {
     fn from(saved: Saved) -> Causal {
-        let Saved { inputs, rounds, history, ledger } = saved;
-        let search = heisen_causal::Causal::new(Options { inputs, rounds, ..Options::default() });
+        let Saved { inputs, meetings, rounds, history, ledger } = saved;
+        let options = Options { inputs, meetings, rounds, ..Options::default() };
+        let search = heisen_causal::Causal::new(options);
         let (rerun, history, running_again) = (history.into(), Vec::new(), Vec::new());
-        Causal { search, inputs, rounds, history, rerun, running_again, ledger }
+        Causal { search, options, history, rerun, running_again, ledger }
     }
 }
 
@@ -73,15 +70,17 @@ impl Clone for Causal {
 impl Saved {
     fn of(causal: &Causal) -> Saved {
         let Causal { history, rerun, running_again, ledger, .. } = causal;
+        let Options { inputs, meetings, rounds, .. } = causal.options;
         let history = history.iter().chain(running_again).chain(rerun).cloned().collect();
-        Saved { inputs: causal.inputs, rounds: causal.rounds, history, ledger: ledger.clone() }
+        Saved { inputs, meetings, rounds, history, ledger: ledger.clone() }
     }
 }
 
 impl Causal {
-    /// A new search, which chooses inputs or leaves them as they are, and follows so many rounds of a waiting loop.
-    pub fn new(inputs: bool, rounds: u32) -> Causal {
-        Saved { inputs, rounds, history: Vec::new(), ledger: Ledger::default() }.into()
+    /// A new search.
+    pub fn new(options: Options) -> Causal {
+        let Options { inputs, meetings, rounds, .. } = options;
+        Saved { inputs, meetings, rounds, history: Vec::new(), ledger: Ledger::default() }.into()
     }
 }
 
@@ -144,7 +143,7 @@ impl Strategy for Causal {
             .reasons()
             .map(|(reason, counted)| format!("{reason} ({} times)", counted.times))
             .collect();
-        status.rounds = search.bounded.then_some(self.rounds);
+        status.rounds = search.bounded.then_some(self.options.rounds);
         let proven = status.exhausted && search.is_proof() && !status.has_gaps();
         status.exhaustive = proven && !search.bounded;
         status

@@ -1,6 +1,7 @@
 //! The solver-driven search as a strategy: executions with symbolic traces, without, and searches that are saved.
 
-use heisen_search::{Causal, ROUNDS, Search, Status, Strategy};
+use heisen_causal::Options;
+use heisen_search::{Causal, Search, Status, Strategy};
 use heisen_trace::symbolic::{EventKind, Node, NodeId, Operand, SymbolicEvent, SymbolicTrace};
 use heisen_trace::{End, Execution, Op, Plan, ValueOp};
 use std::sync::Arc;
@@ -69,7 +70,7 @@ fn sorted(ends: &[End]) -> Vec<i32> {
 
 #[test]
 fn every_path_is_run_once() {
-    let mut search = Search::from(Causal::new(true, ROUNDS));
+    let mut search = Search::from(Causal::new(Options::default()));
     assert!(search.needs_symbolic());
     assert!(!search.status().exhausted);
     let ends = drive(&mut search, 100);
@@ -82,7 +83,7 @@ fn every_path_is_run_once() {
 #[test]
 fn a_saved_search_runs_its_executions_again_and_goes_on() {
     for cut in 0..=5 {
-        let mut search = Search::from(Causal::new(true, ROUNDS));
+        let mut search = Search::from(Causal::new(Options::default()));
         let before = drive(&mut search, cut);
         let out = search.next();
         let text = serde_json::to_string(&search).unwrap();
@@ -101,7 +102,7 @@ fn a_saved_search_runs_its_executions_again_and_goes_on() {
 
 #[test]
 fn plans_given_back_run_again() {
-    let mut search = Search::from(Causal::new(true, ROUNDS));
+    let mut search = Search::from(Causal::new(Options::default()));
     let plan = search.next().unwrap();
     search.give_back_unrun(&plan);
     assert_eq!(sorted(&drive(&mut search, 2)).len(), 2);
@@ -115,7 +116,7 @@ fn plans_given_back_run_again() {
 
 #[test]
 fn a_program_without_symbolic_traces_proves_nothing() {
-    let mut search = Search::from(Causal::new(true, ROUNDS));
+    let mut search = Search::from(Causal::new(Options::default()));
     let plan = search.next().unwrap();
     search.done(&plan, &plain(End::Exit(0)));
     assert_eq!(search.next(), None);

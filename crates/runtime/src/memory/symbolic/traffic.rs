@@ -5,6 +5,7 @@ use super::sharing::is_shared;
 use super::terms::{self, CONCRETE, Operand, ones};
 use super::{log, log_unknown};
 use crate::platform::program_memory;
+use crate::sched::{me, thread};
 use crate::wire_log::symbolic_log::{self, Logged};
 use heisen_abi::symbolic::update;
 use heisen_trace::{Op, ValueOp};
@@ -49,6 +50,14 @@ impl Access {
         log(Logged { id, ..self.logged(kind::WRITE, op, value) });
     }
 
+    /// The operation of a load or a store: what the thread was about to do there at its last scheduling point, if that
+    /// was one of these two, and otherwise a plain access.
+    fn op(self, atomic: Op, plain: Op) -> Op {
+        let t = thread(me());
+        let is_atomic = t.op().is_atomic() && t.object.get() == self.address;
+        if is_atomic { atomic } else { plain }
+    }
+
     /// Goes on with the value of the address.
     pub fn pins(self, address_id: u32) {
         terms::pin(address_id, self.address as u64, reason::ADDRESS, self.pc);
@@ -58,7 +67,7 @@ impl Access {
     #[inline]
     pub fn loads(self, value: u64) -> u32 {
         if is_shared(self.address, self.size, false) {
-            self.reads(Op::MemRead, value)
+            self.reads(self.op(Op::AtomicLoad, Op::MemRead), value)
         } else {
             held::load(self.address, self.size, value)
         }
@@ -68,7 +77,7 @@ impl Access {
     #[inline]
     pub fn stores(self, id: u32, value: u64) {
         if is_shared(self.address, self.size, true) {
-            self.writes(Op::MemWrite, id, value);
+            self.writes(self.op(Op::AtomicStore, Op::MemWrite), id, value);
         } else {
             held::store(self.address, self.size, id, value);
         }
