@@ -67,6 +67,7 @@ impl Reason {
                     PinReason::Assembly => "the operand of inline assembly",
                     PinReason::Other => "the operand of another operation",
                     PinReason::Switch => "the operand of a switch",
+                    PinReason::Allocation => "the address of a new block of memory",
                 };
                 format!("other values of {what} were not explored")
             }

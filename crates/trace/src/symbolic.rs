@@ -78,6 +78,8 @@ pub enum PinReason {
     Other = 8,
     /// The operand of a `switch`. Nothing is lost: each value is a way of its own.
     Switch = 9,
+    /// A block of memory was allocated whose address may depend on other threads.
+    Allocation = 10,
 }
 
 impl PinReason {
@@ -92,6 +94,7 @@ impl PinReason {
             6 => PinReason::Foreign,
             7 => PinReason::Assembly,
             9 => PinReason::Switch,
+            10 => PinReason::Allocation,
             _ => PinReason::Other,
         }
     }

@@ -99,6 +99,8 @@ pub mod heap {
     pub const ON: u32 = 1;
     /// Leaks are searched for at the end.
     pub const LEAKS: u32 = 2;
+    /// Each thread has an arena of its own, and blocks are not reused.
+    pub const DIVIDED: u32 = 4;
 }
 
 /// Bits of [`Wire::access_flags`](crate::Wire::access_flags).

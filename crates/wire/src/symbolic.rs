@@ -99,6 +99,8 @@ pub mod reason {
     pub const FOREIGN: u32 = 6;
     /// It decides where the program goes on; nothing is lost.
     pub const SWITCH: u32 = 9;
+    /// A block of memory has an address that may depend on what other threads allocate.
+    pub const ALLOCATION: u32 = 10;
 }
 
 /// Kinds of events, see `heisen_trace::symbolic::EventKind`.

@@ -52,7 +52,7 @@ fn examples_without_a_bug_are_proven_in_at_most_as_many_executions_as_classes() 
     if !has_clang() {
         return;
     }
-    let fixed = ["figure2", "account", "bounded_buffer", "lock_order", "lost_wakeup"];
+    let fixed = ["figure2", "account", "bounded_buffer", "lock_order", "lost_wakeup", "philosophers"];
     for name in fixed.map(|name| example(&format!("{name}_fixed.c"))) {
         let sandbox = Sandbox::new();
         let causal = searched(&sandbox, 0, &["--strategy", "causal", &name]);
@@ -192,6 +192,85 @@ fn threads_that_yield_or_sleep_go_on_where_the_solver_wants_it() {
             assert!(code == 1 || json["complete"] == true, "{pause}: {json:#}");
         }
     }
+}
+
+/// A list that two threads use: one adds two elements, the other takes one. Each also allocates what only it uses.
+fn list(excluded: u32) -> String {
+    format!(
+        r#"#include <assert.h>
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        struct node {{ int value; struct node *next; }};
+        static struct node *head;
+        static int count;
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        static void push(int value) {{
+            struct node *node = malloc(sizeof *node);
+            node->value = value;
+            pthread_mutex_lock(&m);
+            node->next = head;
+            head = node;
+            count++;
+            pthread_mutex_unlock(&m);
+        }}
+        static int pop(void) {{
+            int value = -1;
+            pthread_mutex_lock(&m);
+            struct node *node = head;
+            if (node) {{
+                head = node->next;
+                count--;
+                value = node->value;
+            }}
+            pthread_mutex_unlock(&m);
+            free(node);
+            return value;
+        }}
+        static void *adds(void *a) {{ push(1); push(2); return a; }}
+        static void *takes(void *a) {{
+            char *name = strdup("taker");
+            int value = pop();
+            printf("%s took %d\n", name, value);
+            assert(value == -1 || value == 1 || value == 2);
+            free(name);
+            return a;
+        }}
+        int main(void) {{
+            pthread_t a, b;
+            pthread_create(&a, 0, adds, 0);
+            pthread_create(&b, 0, takes, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            assert(count != {excluded});
+            while (pop() >= 0) {{ }}
+            return 0;
+        }}"#
+    )
+}
+
+#[test]
+fn threads_that_allocate_are_searched_exactly() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("none.c", list(3));
+    // The second thread comes first, or last.
+    sandbox.write("early.c", list(2));
+    sandbox.write("late.c", list(1));
+    let none = searched(&sandbox, 0, &["--strategy", "causal", "none.c"]);
+    assert_eq!((&none["complete"], &none["executions"]), (&json!(true), &json!(3)), "{none:#}");
+    for name in ["early.c", "late.c"] {
+        let json = searched(&sandbox, 1, &["--strategy", "causal", name]);
+        assert_eq!(json["findings"][0]["kind"], "assertion", "{json:#}");
+        let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule file");
+        sandbox.heisen(&["replay", schedule]).expect(1);
+    }
+    // Without the checked heap all threads share one allocator.
+    let shared = searched(&sandbox, 0, &["--strategy", "causal", "--heap=off", "none.c"]);
+    assert_eq!(shared["complete"], false, "{shared:#}");
 }
 
 #[test]

@@ -176,7 +176,9 @@ impl State<'_> {
             return None;
         }
         let bytes = std::fs::read(&self.case.program.path).unwrap_or_default();
-        let names = foreign::dependent(&bytes);
+        let has_heap = self.case.options.world.heap != Some(false) && !self.tally.has_note(Note::NoHeap);
+        let divided = self.case.program.symbolic && has_heap;
+        let names = foreign::dependent(&bytes, divided);
         let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = match names.len().saturating_sub(SHOWN) {
             0 => String::new(),

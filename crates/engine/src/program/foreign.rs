@@ -1,8 +1,8 @@
 //! Functions without instrumentation whose results may depend on other threads.
 //!
 //! The solver-driven search takes what a thread does for a function of its reads and inputs. A function such as `rand` has a
-//! state of its own, which all threads share and no trace shows: each call may change what the others return. So does the allocator: which
-//! block a thread gets depends on who asked before.
+//! state of its own, which all threads share and no trace shows: each call may change what the others return. So does the
+//! allocator, unless each thread has an arena: which block a thread gets depends on who asked before.
 
 use crate::program::libraries::Elf;
 use object::{Object, ObjectSymbol};
@@ -107,20 +107,44 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Names that begin like known ones, and have a state.
-const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal", "strdup", "strndup"];
+const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal"];
 
-/// The functions of this executable that are not known to be independent of other threads.
-pub(crate) fn dependent(bytes: &[u8]) -> Vec<String> {
+/// Functions that allocate. In the checked heap of a symbolic build each thread has blocks of its own.
+const ALLOCATING: &[&str] = &[
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "free",
+    "posix_memalign",
+    "aligned_alloc",
+    "memalign",
+    "strdup",
+    "strndup",
+    "__strdup",
+    "malloc_usable_size",
+];
+
+/// Beginnings of the names of C++'s `operator new` and `operator delete`.
+const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
+
+/// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
+/// allocates from an arena of its own.
+pub(crate) fn dependent(bytes: &[u8], divided: bool) -> Vec<String> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
     let mut names: Vec<String> = elf
         .dynamic_symbols()
         .filter(|symbol| symbol.is_undefined())
         .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
-        .filter(|name| !is_known(name))
+        .filter(|name| if allocates(name) { !divided } else { !is_known(name) })
         .collect();
     names.sort();
     names.dedup();
     names
+}
+
+fn allocates(name: &str) -> bool {
+    ALLOCATING.contains(&name) || OPERATORS.iter().any(|known| name.starts_with(known))
 }
 
 fn is_known(name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Plans calls and returns: ids of arguments and results go through the frame.
 
+use crate::symbolic::callees::{Use, use_of};
 use crate::symbolic::intrinsics::Effect;
 use crate::symbolic::ir::Value;
 use crate::symbolic::opcode::{FUNCTION, instruction, linkage};
@@ -88,6 +89,15 @@ impl Planner<'_> {
             || matches!(self.ir.linkage(callee), linkage::LINK_ONCE_ANY | linkage::WEAK_ANY)
     }
 
+    /// What a call does with its arguments. A function of the program's own may have the name of a known one.
+    fn use_of(&self, at: Value) -> Use {
+        let known = self.named(at).filter(|_| !self.shared.has_own_code(self.ir.callee(at)));
+        match known.map_or(Use::Unknown, |name| use_of(&name)) {
+            Use::Prints if self.ir.is_used(at) => Use::Unknown,
+            known => known,
+        }
+    }
+
     /// The arguments of a call that have ids, by number; all others that may be expressions; and structures passed by
     /// value.
     #[expect(clippy::type_complexity, reason = "three lists")]
@@ -136,6 +146,17 @@ impl Planner<'_> {
             return;
         }
         self.pin(callee, PinReason::Address);
+        match self.use_of(at) {
+            Use::Decides => {
+                return self
+                    .ir
+                    .arguments(at)
+                    .into_iter()
+                    .for_each(|value| self.pin(value, PinReason::Address));
+            }
+            Use::Prints => return,
+            Use::Unknown => {}
+        }
         let (passed, left, by_value) = self.split_arguments(at);
         left.into_iter().for_each(|value| self.pin(value, PinReason::Foreign));
         let no_return = self.shared.attributes.no_return;
@@ -171,7 +192,7 @@ impl Planner<'_> {
         }
         let count = self.leaves(at).filter(|_| self.ir.is_used(at)).unwrap_or(0);
         let mut foreign = Vec::new();
-        if self.may_be_foreign(callee) {
+        if self.may_be_foreign(callee) && self.use_of(at) == Use::Unknown {
             let (passed, ..) = self.split_arguments(at);
             foreign.extend(passed.into_iter().map(|(_, operand)| operand).filter(|o| o.id.is_some()));
         }

@@ -14,6 +14,7 @@
 //! | `ir`, `opcode` | LLVM's C interface |
 
 mod bodies;
+mod callees;
 mod calls;
 mod emit;
 mod encode;

@@ -209,7 +209,8 @@ fn write_world(wire: &Wire, from: &World) {
 fn write_heap(wire: &Wire, from: &World, program: &Program) {
     let on = from.heap.unwrap_or(program.instrumented || from.leaks);
     let leaks = if from.leaks { heap::LEAKS } else { 0 };
-    wire.heap.flags.store(if on { heap::ON | leaks } else { 0 }, Relaxed);
+    let divided = if program.symbolic { heap::DIVIDED } else { 0 };
+    wire.heap.flags.store(if on { heap::ON | leaks | divided } else { 0 }, Relaxed);
 }
 
 fn preload(runtime: &Path) -> PathBuf {

@@ -1,11 +1,11 @@
 //! Blocks of the checked heap: their size classes, the record before each, and where new ones come from.
 //!
-//! Blocks of all classes lie one behind the other, in the order in which they were first needed: a short
+//! Blocks of all classes lie one behind the other in their arena, in the order in which they were first needed: a short
 //! execution then touches few pages. A block keeps its class for ever; a reused block comes from the list of
 //! its class. Between the bytes of one block and those of the next lie the unused rest of the class and the
 //! record of the next block. The program must not access these: they are the guard.
 
-use super::{ALIGN, BASE, LENGTH, marks};
+use super::{ALIGN, BASE, LENGTH, arenas, marks};
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
@@ -16,8 +16,6 @@ pub const RECORD: usize = size_of::<Record>();
 const FINE: usize = 1024;
 const FINE_CLASSES: usize = FINE / ALIGN;
 const CLASSES: usize = FINE_CLASSES + 1 + 8 * (LENGTH.ilog2() as usize - FINE.ilog2() as usize + 1);
-/// How much of the reserved range is made usable at a time.
-const STEP: usize = 4 << 20;
 /// A freed block of this size or more returns its pages to the kernel, as glibc's does. An access by
 /// uninstrumented code then crashes, as it would with glibc.
 const LARGE: usize = 128 << 10;
@@ -64,42 +62,21 @@ struct Record {
 }
 
 struct Blocks {
-    /// Where the next record will be.
-    frontier: Cell<usize>,
-    /// The end of the usable part.
-    usable: Cell<usize>,
     /// The first block of each class that can be reused.
     lists: [Cell<usize>; CLASSES],
 }
 
-static BLOCKS: Guarded<Blocks> = Guarded::new(Blocks {
-    frontier: Cell::new(BASE),
-    usable: Cell::new(BASE),
-    lists: [const { Cell::new(0) }; CLASSES],
-});
+static BLOCKS: Guarded<Blocks> = Guarded::new(Blocks { lists: [const { Cell::new(0) }; CLASSES] });
 
 /// Reserves the addresses, and makes the first part usable. Returns whether it succeeded.
-pub fn reserve() -> bool {
+pub fn reserve(divided: bool) -> bool {
     if !sys::reserve(BASE, LENGTH) {
         return false;
     }
-    if !marks::reserve() || !super::quarantine::reserve() || !grow(BASE + STEP) {
+    if !marks::reserve() || !super::quarantine::reserve() || !arenas::begin(divided) {
         sys::unmap(BASE, LENGTH);
         return false;
     }
-    close_off(BASE);
-    true
-}
-
-/// Makes the range usable up to an address, together with its marks.
-#[cold]
-fn grow(to: usize) -> bool {
-    let from = BLOCKS.usable.get();
-    let to = to.next_multiple_of(STEP);
-    if to > BASE + LENGTH || !sys::make_usable(from, to - from) || !marks::grow(from, to) {
-        return false;
-    }
-    BLOCKS.usable.set(to);
     true
 }
 
@@ -142,7 +119,8 @@ pub fn take(bytes: usize, alignment: usize) -> Option<(Block, bool)> {
     // With this many more bytes the block contains an aligned address.
     let spare = if alignment > ALIGN { alignment } else { 0 };
     let (class, room) = class_of(bytes + spare);
-    let (block, fresh) = match BLOCKS.lists[class].get() {
+    let reusable = if arenas::divided() { 0 } else { BLOCKS.lists[class].get() };
+    let (block, fresh) = match reusable {
         0 => (extend(class, room)?, true),
         start => {
             let block = Block(start);
@@ -166,15 +144,16 @@ pub fn take(bytes: usize, alignment: usize) -> Option<(Block, bool)> {
     Some((if up == 0 { block } else { block.move_up(up) }, fresh))
 }
 
-/// Makes a block behind all others.
+/// Makes a block behind all others of its arena.
 #[inline]
 fn extend(class: usize, room: usize) -> Option<Block> {
-    let start = BLOCKS.frontier.get() + RECORD;
-    let end = start + room;
-    if end + RECORD > BLOCKS.usable.get() && !grow(end + RECORD) {
-        return None;
+    let (place, at) = arenas::place(room, RECORD)?;
+    if place.is_first {
+        close_off(at);
     }
-    close_off(end);
+    let start = at + RECORD;
+    close_off(start + room);
+    place.end(start + room);
     let block = Block(start);
     block.record().class.set(class as u16);
     block.record().front.set(0);
@@ -183,7 +162,6 @@ fn extend(class: usize, room: usize) -> Option<Block> {
 
 /// The next record will be here; until then it is a guard.
 fn close_off(end: usize) {
-    BLOCKS.frontier.set(end);
     record_at(end).state.set(state::NONE);
     marks::guard(end, RECORD);
 }
@@ -405,13 +383,10 @@ impl Block {
 
 /// All blocks from the lowest address on, in use or not.
 pub fn all() -> impl Iterator<Item = Block> {
-    let next = |from: usize| marks::next_record(from, BLOCKS.frontier.get());
-    core::iter::successors(next(BASE), move |&at| next(at + RECORD)).map(|at| Block(at + RECORD))
-}
-
-/// The end of the part in use.
-pub fn frontier() -> usize {
-    BLOCKS.frontier.get()
+    arenas::used().flat_map(|(from, to)| {
+        let next = move |from: usize| marks::next_record(from, to);
+        core::iter::successors(next(from), move |&at| next(at + RECORD)).map(|at| Block(at + RECORD))
+    })
 }
 
 /// Copies bytes between two blocks.

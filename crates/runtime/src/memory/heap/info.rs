@@ -1,7 +1,7 @@
 //! Finds the block of an address, and tells whether a pointer may be a block of glibc.
 
 use super::blocks::{self, Block, RECORD, state};
-use super::{ALIGN, contains, marks};
+use super::{ALIGN, arenas, contains, marks};
 use crate::platform::sys;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -22,7 +22,7 @@ pub struct Info {
 
 /// The block, in use or freed, in which an address lies.
 pub fn block_of(address: usize) -> Option<Info> {
-    if !contains(address) || address >= blocks::frontier() {
+    if !contains(address) || !arenas::reaches(address, 0) {
         return None;
     }
     let block = blocks::at(marks::last_record(address)? + RECORD)?;
@@ -38,7 +38,7 @@ pub fn block_of(address: usize) -> Option<Info> {
 
 /// The block to which a bad address belongs: the one that contains it, or the nearer of two.
 pub fn containing(address: usize) -> Option<Block> {
-    if address >= blocks::frontier() + RECORD {
+    if !arenas::reaches(address, RECORD) {
         return None;
     }
     let lower = marks::last_record(address).and_then(|at| blocks::at(at + RECORD));

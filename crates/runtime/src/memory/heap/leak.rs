@@ -9,7 +9,7 @@
 //! The registers of a thread are on its stack, because it is switched out or in a call to this function.
 
 use super::blocks::{self, Block, state};
-use super::{BASE, HEAP, contains, error, marks, quarantine, serves};
+use super::{BASE, HEAP, arenas, contains, error, marks, quarantine, serves};
 use crate::carrier::fibers;
 use crate::memory::{race, symbolic};
 use crate::platform::registers;
@@ -89,7 +89,7 @@ pub fn look_for_leaks(pc: usize) {
 
 /// The block in use in which an address lies.
 fn lies_in(address: usize) -> Option<Block> {
-    if !contains(address) || address >= blocks::frontier() {
+    if !contains(address) || !arenas::reaches(address, 0) {
         return None;
     }
     let block = blocks::at(marks::last_record(address)? + blocks::RECORD)?;

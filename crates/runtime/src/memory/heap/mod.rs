@@ -11,13 +11,15 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`blocks`] | size classes, the record before each block, where new blocks come from |
+//! | [`blocks`] | size classes, the record before each block |
+//! | [`arenas`] | where new blocks come from |
 //! | [`marks`] | which bytes may be accessed |
 //! | [`quarantine`] | freed blocks that are not reused yet |
 //! | [`info`] | the block to which an address belongs |
 //! | [`error`] | reports of memory errors to the engine |
 //! | [`leak`] | blocks that nothing points to at the end |
 
+mod arenas;
 mod blocks;
 mod error;
 mod info;
@@ -79,7 +81,7 @@ pub fn init() -> bool {
     }
     HEAP.leaks.set(flags & heisen_wire::heap::LEAKS != 0);
     glibc_begins();
-    HEAP.on.set(blocks::reserve());
+    HEAP.on.set(blocks::reserve(flags & heisen_wire::heap::DIVIDED != 0));
     HEAP.on.get()
 }
 

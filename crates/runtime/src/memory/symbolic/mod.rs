@@ -83,6 +83,13 @@ pub fn takes_result() {
     }
 }
 
+/// The address of a new block may depend on what other threads have allocated, which no event says.
+pub fn depends_on_allocations() {
+    if symbolic_log::is_on() {
+        symbolic_log::count(&symbolic_log::header().pinned[reason::ALLOCATION as usize]);
+    }
+}
+
 /// Memory gets a new use: it holds no expression.
 pub fn renew(start: usize, length: usize) {
     if symbolic_log::is_on() {

@@ -1,0 +1,68 @@
+//! Functions without instrumentation of which is known what they do with their arguments.
+
+/// What becomes of the expressions of arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// The arguments say which object, which size or which end: each value is a way of its own.
+    Decides,
+    /// They are written to a stream of output. No thread goes another way for that, unless it looks at the result.
+    Prints,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Beginnings of the names of functions whose arguments decide. What they do to other threads is logged by the runtime.
+const DECIDE: &[&str] = &[
+    "pthread_",
+    "sem_",
+    "sched_yield",
+    "sleep",
+    "usleep",
+    "nanosleep",
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "aligned_alloc",
+    "posix_memalign",
+    "memalign",
+    // C++'s operators `new` and `delete`.
+    "_Zna",
+    "_Znw",
+    "_Zda",
+    "_Zdl",
+    "exit",
+    "_exit",
+    "_Exit",
+    "quick_exit",
+];
+
+/// Functions that print.
+const PRINT: &[&str] = &[
+    "printf",
+    "fprintf",
+    "vprintf",
+    "vfprintf",
+    "__printf_chk",
+    "__fprintf_chk",
+    "__vprintf_chk",
+    "__vfprintf_chk",
+    "puts",
+    "putchar",
+    "putc",
+    "fputs",
+    "fputc",
+    "fwrite",
+    "perror",
+];
+
+/// What the function of this name does with its arguments.
+pub fn use_of(name: &str) -> Use {
+    if DECIDE.iter().any(|known| name.starts_with(known)) {
+        Use::Decides
+    } else if PRINT.contains(&name) {
+        Use::Prints
+    } else {
+        Use::Unknown
+    }
+}
