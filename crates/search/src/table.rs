@@ -54,6 +54,8 @@ pub enum Parameter {
     Delays,
     /// `--inputs`
     Inputs,
+    /// `--input`
+    Input,
     /// `--rounds`
     Rounds,
     /// `--trace-memory`
@@ -71,6 +73,7 @@ impl Parameter {
             Parameter::Burst => "--burst",
             Parameter::Delays => "--delays",
             Parameter::Inputs => "--inputs",
+            Parameter::Input => "--input",
             Parameter::Rounds => "--rounds",
             Parameter::TraceMemory => "--trace-memory",
         }
@@ -240,7 +243,7 @@ strategies! {
         class: Systematic,
         // Every access is a scheduling point from the start.
         counts_steps: false,
-        takes: [Inputs, Rounds, TraceMemory],
+        takes: [Inputs, Input, Rounds, TraceMemory],
         new: |p| {
             let (inputs, rounds, meetings) = (p.inputs, p.rounds, p.races);
             Causal::new(heisen_causal::Options { inputs, rounds, meetings, ..Default::default() }).into()

@@ -6,7 +6,7 @@ use heisen_engine::check::changed::Changed;
 use heisen_engine::check::scope::Patterns;
 use heisen_engine::check::{Kind, Options, Races, rounds, trace_memory};
 use heisen_engine::explain::suppress::Suppressions;
-use heisen_engine::process::stdin;
+use heisen_engine::process::{marked, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::{Error, patch};
 use heisen_trace::decision::PATIENCE;
@@ -65,7 +65,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         jobs: if strategy == Kind::Causal { 1 } else { jobs(args) },
         memory: args.memory.unwrap_or(MEMORY),
         trace_memory: args.trace_memory.map_or_else(trace_memory, |bytes| bytes as u64),
-        inputs: args.inputs,
+        inputs: args.chooses_inputs(),
         rounds: args.rounds.unwrap_or_else(rounds),
         carrier: args.carrier.into(),
         in_process: !args.fork,
@@ -124,6 +124,11 @@ fn fits_causal(args: &SearchArgs) -> Result<(), Error> {
             (args.faults.most > 0, "--faults", VALUES),
             (args.symmetry, "--symmetry", "causal runs no two executions that take the same paths anyway"),
             (args.real_time, "--real-time", "real time differs from run to run"),
+            (
+                args.at_ready && !args.input.is_empty(),
+                "--at-ready and --input",
+                "what the program reads before heisen_ready has no inputs; use heisen_input instead of --input",
+            ),
         ],
     )
 }
@@ -163,6 +168,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         dir: dir.map(|dir| dir.into_os_string().into_vec()),
         stdin: args.stdin.as_deref().map(|path| read_stdin(path, stop)).transpose()?,
         heap: args.heap.map(|heap| heap == args::Switch::On),
+        marked: args.input.iter().map(|text| marked::parse(text)).collect::<Result<_, _>>()?,
         leaks: args.leaks,
         accesses: Accesses {
             check: args.races != Some(args::Races::Off),

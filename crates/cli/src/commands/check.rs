@@ -13,6 +13,7 @@ use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
 use heisen_engine::check::{Ended, Kind, Notify, Options};
+use heisen_engine::process::marked;
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::{Extent, Language};
@@ -202,7 +203,8 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
             program.path.display()
         )));
     }
-    let options = options_for(&program, &args.search, options);
+    let mut options = options_for(&program, &args.search, options);
+    marked::complete(&mut options.world, &program)?;
     Ok(Session::new(program, options))
 }
 

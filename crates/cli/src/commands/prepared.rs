@@ -8,7 +8,7 @@ use crate::render::paint::say;
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Closeup, Recorder};
 use heisen_engine::process::run_config::{Output, RunConfig, Symbolic};
-use heisen_engine::process::{recorded_input, stdin};
+use heisen_engine::process::{marked, recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::Extent;
@@ -50,6 +50,7 @@ impl Prepared {
     ) -> Result<Prepared, Error> {
         stdin::fetch(&mut schedule.world, path)?;
         program.at_ready = schedule.at_ready;
+        marked::check(&schedule.world, &program)?;
         let changed = program.hash != schedule.binary;
         if changed {
             say(has_changed(&program));
@@ -152,7 +153,8 @@ fn run_config(
 /// What an execution with chosen inputs needs; `None` if the schedule has none.
 fn symbolic(schedule: &Schedule) -> Option<Symbolic> {
     let inputs = schedule.inputs.clone();
-    (!inputs.is_empty()).then(|| Symbolic { inputs: inputs.into(), ..Symbolic::default() })
+    let has = !inputs.is_empty() || !schedule.world.marked.is_empty();
+    has.then(|| Symbolic { inputs: inputs.into(), ..Symbolic::default() })
 }
 
 /// Finds the program of a schedule. Compiles it again if Heisen compiled it and the executable is gone.

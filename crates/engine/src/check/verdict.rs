@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::program::{foreign, uninstrumented};
 use heisen_search::{Status, Strategy};
 use heisen_trace::Note;
+use heisen_trace::marked::Marked;
 
 /// How many functions a caveat names.
 const SHOWN: usize = 5;
@@ -178,7 +179,8 @@ impl State<'_> {
         let bytes = std::fs::read(&self.case.program.path).unwrap_or_default();
         let has_heap = self.case.options.world.heap != Some(false) && !self.tally.has_note(Note::NoHeap);
         let divided = self.case.program.symbolic && has_heap;
-        let names = foreign::dependent(&bytes, divided);
+        let reads = self.case.options.world.marked.iter().any(Marked::is_of_descriptor);
+        let names = foreign::dependent(&bytes, divided, reads);
         let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = match names.len().saturating_sub(SHOWN) {
             0 => String::new(),

@@ -27,6 +27,7 @@ pub mod deadline;
 pub(crate) mod descriptor;
 pub mod exit_status;
 pub(crate) mod hooks;
+pub mod marked;
 pub mod recorded_input;
 pub mod run_config;
 pub(crate) mod scope_ranges;

@@ -7,6 +7,7 @@
 //! `std::random_device`, the shim replaces its function.
 
 use super::{pid, shims};
+use crate::memory::symbolic::marked;
 use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
@@ -133,6 +134,7 @@ fn reads_device(path: *const c_char, flags: c_int) -> bool {
 fn opened(fd: c_int) {
     if SCHED.active.get() {
         wire_log::opened(fd);
+        marked::opened(fd);
     }
 }
 

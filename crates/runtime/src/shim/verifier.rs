@@ -6,7 +6,9 @@ use crate::memory::symbolic::inputs;
 use crate::platform::registers::framed_caller;
 use crate::sched::SCHED;
 use crate::sched::pause;
+use crate::wire_log;
 use core::ffi::{c_char, c_int};
+use heisen_trace::Note;
 use heisen_wire::end;
 
 /// The program assumes a condition, by the function at this address. If it does not hold, the execution ends here, and is
@@ -15,6 +17,7 @@ pub fn assumed(function: usize, condition: c_int, pc: usize) {
     if SCHED.active.get() && SCHED.running.get() {
         inputs::assumes(function, condition, pc);
         if condition == 0 {
+            wire_log::note(Note::Assumed);
             pause::finish(end::EXIT, 0, pc);
         }
     }

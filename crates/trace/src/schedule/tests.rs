@@ -36,6 +36,11 @@ fn sample() -> Schedule {
             after: Some("true".into()),
             dir: Some(b"/tmp/\xff".to_vec()),
             stdin: Some(Stdin::Bytes((*b"1 # 2\n\0\xff\r\n").into())),
+            marked: vec![
+                Marked { source: Source::Stdin, bytes: 4 },
+                Marked { source: Source::Argument(2), bytes: 7 },
+                Marked { source: Source::File(b"/a b/\xff".to_vec()), bytes: 1 },
+            ],
             patch: vec!["default".into(), "lib \"x\"*.so".into()],
             heap: Some(false),
             leaks: true,
