@@ -12,7 +12,7 @@ use crate::render::result_file::{check_files, write};
 use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
-use heisen_engine::check::{Ended, Kind, Notify, Options};
+use heisen_engine::check::{Empty, Ended, Kind, Notify, Options};
 use heisen_engine::process::marked;
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
@@ -133,6 +133,7 @@ pub fn conclude(
     }
     Ok(match found {
         true => exit::FOUND,
+        false if outcome.empty == Some(Empty::Contradiction) => exit::INPUT,
         false if options.strict && outcome.has_caveats() => exit::CAVEAT,
         false => exit::CLEAN,
     })

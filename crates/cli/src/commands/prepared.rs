@@ -8,11 +8,13 @@ use crate::render::paint::say;
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Closeup, Recorder};
 use heisen_engine::process::run_config::{Output, RunConfig, Symbolic};
+use heisen_engine::process::symbolic_trace::Misfit;
 use heisen_engine::process::{marked, recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;
+use heisen_trace::schedule::InputLine;
 use heisen_trace::{End, Schedule};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -106,6 +108,27 @@ impl Prepared {
             "diverged at step {}: expected {expected}; found {}{at}{why}; check the program again to get a schedule that fits",
             divergence.step, divergence.found
         ))
+    }
+
+    /// Refuses inputs that do not fit what the program has read, if it did not end as recorded.
+    pub fn check_inputs(&self, closeup: &Closeup) -> Result<(), Error> {
+        let Some(misfit) = &closeup.misfit else { return Ok(()) };
+        if closeup.run.execution.diverged.is_none() && self.is_as_recorded(closeup) {
+            return Ok(());
+        }
+        let named =
+            |line: &InputLine| format!("input {} of thread {}, {:?},", line.number, line.path, line.name);
+        let what = match misfit {
+            Misfit::Width(line, bits) => {
+                format!("{} has {} bits, but the program reads {bits}", named(line), line.width)
+            }
+            Misfit::Unread(line) => format!("{} is not read by the program", named(line)),
+            Misfit::Missing(1) => "the program reads an input that is missing".into(),
+            Misfit::Missing(count) => format!("the program reads {count} inputs that are missing"),
+        };
+        Err(Error::Input(format!(
+            "the inputs of the schedule do not fit the program: {what}; correct its input lines, or check the program again"
+        )))
     }
 
     /// Refuses an execution that stopped reaching scheduling points.

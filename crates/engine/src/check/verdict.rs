@@ -51,7 +51,9 @@ impl State<'_> {
         caveats.extend(self.left_open(ended));
         let regions = self.tally.notes & Note::NoPreempt.bit() != 0;
         let patterns = !self.case.options.scope.is_empty();
+        let contradiction = self.tally.assumed > 0 && self.tally.assumed == self.tally.executions;
         let empty = match self.tally.notes & (Note::InScope.bit() | Note::OutOfScope.bit()) {
+            _ if contradiction => Some(Empty::Contradiction),
             _ if alone && ended == Ended::Exhausted && self.case.ran_no_test() => Some(Empty::NoTest),
             _ if alone => Some(Empty::OneThread),
             only if patterns && only == Note::OutOfScope.bit() => Some(Empty::NoPointInScope),
