@@ -29,11 +29,6 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// Whether the program reads the bytes from a descriptor.
-    pub fn is_of_descriptor(&self) -> bool {
-        !matches!(self.source, Source::Argument(_))
-    }
-
     /// The name of the input. Two files whose paths end in the same name keep their paths.
     pub fn name(&self, all: &[Marked]) -> String {
         match &self.source {

@@ -142,6 +142,8 @@ pub mod reason {
     pub const ADDRESS: u32 = 1;
     /// It is the size of a block of memory.
     pub const SIZE: u32 = 2;
+    /// An integer of more than 64 bits.
+    pub const WIDE: u32 = 5;
     /// The program gives it to a function of the runtime that takes no expression.
     pub const FOREIGN: u32 = 6;
     /// It decides where the program goes on; nothing is lost.

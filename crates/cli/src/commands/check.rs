@@ -194,7 +194,10 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
         (false, false) => Extent::Program,
     };
     // Before anything is compiled: options that do not fit are refused.
-    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    let mut options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    let TargetArgs { source, command, .. } = &args.target;
+    let arguments = if source.is_some() { &command[..] } else { command.get(1..).unwrap_or_default() };
+    marked::complete(&mut options.world, arguments)?;
     let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     if causal && !program.symbolic {
@@ -204,8 +207,7 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
             program.path.display()
         )));
     }
-    let mut options = options_for(&program, &args.search, options);
-    marked::complete(&mut options.world, &program)?;
+    let options = options_for(&program, &args.search, options);
     Ok(Session::new(program, options))
 }
 

@@ -52,7 +52,7 @@ impl Prepared {
     ) -> Result<Prepared, Error> {
         stdin::fetch(&mut schedule.world, path)?;
         program.at_ready = schedule.at_ready;
-        marked::check(&schedule.world, &program)?;
+        marked::check(&schedule.world, &program.args)?;
         let changed = program.hash != schedule.binary;
         if changed {
             say(has_changed(&program));

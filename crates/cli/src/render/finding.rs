@@ -348,8 +348,12 @@ fn by_default(finding: &Finding) -> Option<&'static str> {
             | FindingKind::ExitStatus
             | FindingKind::Panic
     );
-    (fails && finding.switches.is_empty())
-        .then_some("it fails under the default schedule, so most likely also without Heisen")
+    (fails && finding.switches.is_empty()).then_some(match finding.schedule.inputs.is_empty() {
+        true => "it fails under the default schedule, so most likely also without Heisen",
+        false => {
+            "it fails under the default schedule, so most likely also without Heisen if it gets these inputs"
+        }
+    })
 }
 
 /// The lines of the program's output that tell most: the last ones, or, if the first line that tells of a failure comes

@@ -116,7 +116,7 @@ fn is_printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// Bytes as text in quotes, if most of them are text. Many zero bytes at the end are counted.
+/// Bytes as text in quotes, if at least half of them are text. Many zero bytes at the end are counted.
 fn text(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let zeros = bytes.len() - end;
@@ -124,11 +124,9 @@ fn text(bytes: &[u8]) -> Option<String> {
         return Some(format!("{zeros} zero byte{}", if zeros == 1 { "" } else { "s" }));
     }
     let end = if zeros < ZEROS { bytes.len() } else { end };
-    let is_text = |byte: &&u8| is_printable(**byte) || matches!(**byte, b'\n' | b'\t' | b'\r' | 0);
     let solid = bytes[..end].iter().filter(|byte| is_printable(**byte)).count();
-    let most = bytes[..end].iter().filter(is_text).count() * 4 >= end * 3 && solid * 2 >= end;
     let then = if end < bytes.len() { format!(", then {zeros} zero bytes") } else { String::new() };
-    most.then(|| format!("{}{then}", quoted(&bytes[..end])))
+    (solid * 2 >= end).then(|| format!("{}{then}", quoted(&bytes[..end])))
 }
 
 /// Text in quotes, with the escapes of schedule files.

@@ -232,7 +232,7 @@ impl Confirmer<'_> {
     /// How close-ups run that have the inputs of a plan, chosen or not. Other plans of them have these inputs, too.
     fn config_for(&self, plan: &Plan) -> Result<RunConfig> {
         let config = self.config();
-        let has = !plan.inputs.is_empty() || self.case.options.inputs && self.tally.asks_for_inputs;
+        let has = !plan.inputs.is_empty() || self.case.options.inputs;
         let Some(symbolic) = config.symbolic.as_ref().filter(|_| has) else {
             return Ok(config);
         };

@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::program::{foreign, uninstrumented};
 use heisen_search::{Status, Strategy};
 use heisen_trace::Note;
-use heisen_trace::marked::Marked;
 
 /// How many functions a caveat names.
 const SHOWN: usize = 5;
@@ -181,7 +180,7 @@ impl State<'_> {
         let bytes = std::fs::read(&self.case.program.path).unwrap_or_default();
         let has_heap = self.case.options.world.heap != Some(false) && !self.tally.has_note(Note::NoHeap);
         let divided = self.case.program.symbolic && has_heap;
-        let reads = self.case.options.world.marked.iter().any(Marked::is_of_descriptor);
+        let reads = !self.case.options.world.marked.is_empty();
         let names = foreign::dependent(&bytes, divided, reads);
         let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = match names.len().saturating_sub(SHOWN) {

@@ -1,7 +1,6 @@
 //! Bytes from outside that are inputs (`--input`): what the user writes, and whether the program has such bytes.
 
 use crate::error::{Error, Result};
-use crate::program::Program;
 use heisen_trace::marked::{MOST_BYTES, MOST_MARKS, Marked, Source};
 use heisen_trace::{Stdin, World};
 use heisen_wire::symbolic::{MAX_MARKED, MAX_MARKED_BYTES};
@@ -55,25 +54,25 @@ pub fn parse(text: &OsStr) -> Result<Marked> {
     }
 }
 
-/// Completes what the options say by what is known of the program: an argument has as many bytes as its text, and standard
+/// Completes what the options say by the arguments of the program: an argument has as many bytes as its text, and standard
 /// input has bytes where the user names none. Refuses what does not fit.
-pub fn complete(world: &mut World, program: &Program) -> Result<()> {
+pub fn complete(world: &mut World, arguments: &[OsString]) -> Result<()> {
     for mark in &mut world.marked {
         match mark.source {
-            Source::Argument(index) => mark.bytes = argument(program, index)?.len(),
+            Source::Argument(index) => mark.bytes = argument(arguments, index)?.len(),
             Source::Stdin if world.stdin.is_none() => {
                 world.stdin = Some(Stdin::Bytes(vec![0; mark.bytes].into()));
             }
             _ => {}
         }
     }
-    check(world, program)
+    check(world, arguments)
 }
 
-fn argument(program: &Program, index: u32) -> Result<&OsString> {
-    let found = (index as usize).checked_sub(1).and_then(|at| program.args.get(at));
+fn argument(arguments: &[OsString], index: u32) -> Result<&OsString> {
+    let found = (index as usize).checked_sub(1).and_then(|at| arguments.get(at));
     found.ok_or_else(|| {
-        let (count, s) = (program.args.len(), if program.args.len() == 1 { "" } else { "s" });
+        let (count, s) = (arguments.len(), if arguments.len() == 1 { "" } else { "s" });
         Error::Input(format!(
             "--input argv:{index}: the program has {count} argument{s}; write a value for it after --, of the length that it is \
              to have"
@@ -81,8 +80,8 @@ fn argument(program: &Program, index: u32) -> Result<&OsString> {
     })
 }
 
-/// Refuses marks that do not fit each other or the program.
-pub fn check(world: &World, program: &Program) -> Result<()> {
+/// Refuses marks that do not fit each other, or that the program with these arguments does not have.
+pub fn check(world: &World, arguments: &[OsString]) -> Result<()> {
     let marked = &world.marked;
     for (number, mark) in marked.iter().enumerate() {
         if let Some(earlier) = marked[..number].iter().find(|earlier| same(&earlier.source, &mark.source)) {
@@ -91,7 +90,7 @@ pub fn check(world: &World, program: &Program) -> Result<()> {
                 "--input {mark}{both}: the same bytes are marked twice; leave out one of both"
             )));
         }
-        fits(mark, world, program)?;
+        fits(mark, world, arguments)?;
     }
     let bytes = marked.iter().map(|mark| mark.bytes).sum::<usize>();
     if bytes > MOST_BYTES || marked.len() > MOST_MARKS {
@@ -115,13 +114,13 @@ fn same(one: &Source, other: &Source) -> bool {
 }
 
 /// Refuses a mark of bytes that are not there.
-fn fits(mark: &Marked, world: &World, program: &Program) -> Result<()> {
+fn fits(mark: &Marked, world: &World, arguments: &[OsString]) -> Result<()> {
     let fewer = |what: &str, has: usize| {
         Err(Error::Input(format!("--input {mark}: {what} has only {has} bytes; mark at most that many")))
     };
     match &mark.source {
         Source::Argument(index) => {
-            let has = argument(program, *index)?.len();
+            let has = argument(arguments, *index)?.len();
             match (has, mark.bytes) {
                 (0, _) => Err(Error::Input(format!(
                     "--input {mark}: the argument is empty, so it has no bytes to choose; write as many bytes as it is to have"

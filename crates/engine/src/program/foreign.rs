@@ -125,7 +125,7 @@ const ALLOCATING: &[&str] = &[
     "malloc_usable_size",
 ];
 
-/// Functions that use descriptors. Where bytes that a program reads are inputs, the runtime counts how threads use them.
+/// Functions that use descriptors. Where bytes from outside are inputs, the runtime counts how threads use them.
 const DESCRIPTORS: &[&str] = &[
     "read",
     "__read_chk",
@@ -163,7 +163,7 @@ const DESCRIPTORS: &[&str] = &[
 const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
 
 /// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
-/// allocates from an arena of its own. `reads`: bytes that it reads from descriptors are inputs.
+/// allocates from an arena of its own. `reads`: bytes from outside are inputs.
 pub(crate) fn dependent(bytes: &[u8], divided: bool, reads: bool) -> Vec<String> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
     let mut names: Vec<String> = elf

@@ -134,8 +134,8 @@ fn reads_device(path: *const c_char, flags: c_int) -> bool {
 fn opened(fd: c_int) {
     if SCHED.active.get() {
         wire_log::opened(fd);
-        marked::opened(fd);
     }
+    marked::opened(fd);
 }
 
 /// Opens a file by `real`, or replaces it if it is a random device.

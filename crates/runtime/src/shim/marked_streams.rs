@@ -29,7 +29,7 @@ unsafe extern "C" {
 
 /// The function to be called in place of a real one, from this place; `None` if it may be called itself.
 pub fn instead(function: &Real, pc: usize) -> Option<usize> {
-    if !marked::is_of_descriptors() {
+    if !marked::is_wanted() {
         return None;
     }
     let at = match function.name().to_bytes() {

@@ -135,7 +135,7 @@ pub unsafe extern "C" fn __libc_start_main(
 /// The program has come to `main`.
 pub extern "C" fn arrived() {
     scope::main_begins();
-    if symbolic::marked::is_of_descriptors() {
+    if symbolic::marked::is_wanted() {
         super::stdio::watch_reads();
     }
     super::alloc::look_up();

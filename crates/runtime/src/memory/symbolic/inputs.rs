@@ -96,6 +96,15 @@ pub fn returned(function: usize, name: &[u8], bits: u32, pc: usize) -> u64 {
     input.value
 }
 
+/// The running thread reads an input of 128 bits that the function at this address returns. Expressions have at most 64.
+pub fn returned_wide(function: usize, name: &[u8], pc: usize) -> u128 {
+    let [low, high] = [0, 8].map(|first| read(name, Some(first), 64, 0, pc));
+    terms::pin(low.id, low.value, reason::WIDE, pc);
+    terms::pin(high.id, high.value, reason::WIDE, pc);
+    FRAME.returns(function, CONCRETE);
+    u128::from(high.value) << 64 | u128::from(low.value)
+}
+
 /// The running thread assumes the condition that is the argument of the function at this address, an `int`.
 pub fn assumes(function: usize, condition: i32, pc: usize) {
     let [id] = FRAME.take_arguments(function);

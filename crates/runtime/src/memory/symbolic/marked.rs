@@ -83,11 +83,6 @@ pub fn is_wanted() -> bool {
     !listed().is_empty()
 }
 
-/// Whether bytes that the program reads from descriptors are inputs.
-pub fn is_of_descriptors() -> bool {
-    listed().iter().any(|mark| mark.source.load(Relaxed) != source::ARGUMENT)
-}
-
 /// The address of a byte of a source.
 fn content(of: &Source, index: usize) -> usize {
     core::ptr::from_ref(&CONTENT.0[of.start.get() + index]) as usize
@@ -167,7 +162,7 @@ fn take_defaults(of: &Source, kind: u32, index: usize, mark: &Marked) {
 
 /// The program has opened a descriptor: if it reads a file with inputs, a file in memory stands for that.
 pub fn opened(fd: i32) {
-    if !is_of_descriptors() {
+    if !is_wanted() {
         return;
     }
     uses();
@@ -213,7 +208,7 @@ fn source_of(fd: i32) -> Option<usize> {
 
 /// The running thread uses descriptors. If several do, their order decides what they read.
 pub fn uses() {
-    if !is_of_descriptors() {
+    if !is_wanted() {
         return;
     }
     let thread = me() + 1;
@@ -325,7 +320,7 @@ pub fn reads(
     pc: usize,
     call: impl FnOnce() -> isize,
 ) -> isize {
-    if !is_of_descriptors() {
+    if !is_wanted() {
         return call();
     }
     let place = || Place::of(fd).map(|place| Place { position: position.unwrap_or(place.position), ..place });
