@@ -11,6 +11,7 @@ use heisen_engine::program::Program;
 use heisen_engine::{Error, patch};
 use heisen_trace::decision::PATIENCE;
 use heisen_trace::{Accesses, Stdin, World};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,8 +33,8 @@ pub fn jobs(args: &SearchArgs) -> usize {
     args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// The engine's options for a search.
-pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
+/// The engine's options for a search of a program with these arguments.
+pub fn options(args: &SearchArgs, arguments: &[OsString], stop: &AtomicBool) -> Result<Options, Error> {
     args.check_options()?;
     let strategy = args.kind();
     if matches!(strategy, Kind::Dpor | Kind::Bpor) {
@@ -73,7 +74,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         symmetry: args.symmetry,
         spurious: args.spurious,
         faults: args.faults,
-        world: world(args, stop)?,
+        world: world(args, arguments, stop)?,
         warm_up: args.warm_up,
         races: match args.races {
             None | Some(args::Races::Count) => Races::Count,
@@ -144,7 +145,7 @@ fn refuse(strategy: &str, refused: &[(bool, &str, &str)]) -> Result<(), Error> {
 }
 
 /// The environment of the executions.
-fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
+fn world(args: &SearchArgs, arguments: &[OsString], stop: &AtomicBool) -> Result<World, Error> {
     let absolute = |dir: &PathBuf| {
         std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
     };
@@ -157,7 +158,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         None if scoped => patch::INSTRUMENTED,
         None => patch::DEFAULT,
     };
-    Ok(World {
+    let mut world = World {
         seed: args.seed,
         cpus: args.cpus,
         real_time: args.real_time,
@@ -176,7 +177,9 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
             points: Vec::new(),
         },
         patch: patch::parse(patched).map_err(|why| Error::Input(format!("--patch {patched:?}: {why}")))?,
-    })
+    };
+    marked::complete(&mut world, arguments)?;
+    Ok(world)
 }
 
 /// How often a thread may repeat itself before it gives way. The solver-driven search models no fairness, so its threads

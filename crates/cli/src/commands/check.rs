@@ -13,7 +13,6 @@ use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
 use heisen_engine::check::{Empty, Ended, Kind, Notify, Options};
-use heisen_engine::process::marked;
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::{Extent, Language};
@@ -194,10 +193,9 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
         (false, false) => Extent::Program,
     };
     // Before anything is compiled: options that do not fit are refused.
-    let mut options = Options { hints: args.hints, ..options(&args.search, stop)? };
     let TargetArgs { source, command, .. } = &args.target;
     let arguments = if source.is_some() { &command[..] } else { command.get(1..).unwrap_or_default() };
-    marked::complete(&mut options.world, arguments)?;
+    let options = Options { hints: args.hints, ..options(&args.search, arguments, stop)? };
     let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     if causal && !program.symbolic {

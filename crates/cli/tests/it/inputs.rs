@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
     switch (atoi(argv[1])) {
     case 0: assert(read(0, b, 8) == 3 || argc > 2); look(b); break;
     case 1: assert(read(0, b, 1) == 1 && read(0, b + 1, 1) == 1 && read(0, b + 2, 9) >= 1); look(b); break;
-    case 2: assert(pread(0, b, 2, 1) == 2 && pread(0, c, 1, 0) == 1); memmove(b + 1, b, 2); b[0] = c[0]; look(b); break;
+    case 2: assert(pread(0, b, 2, 1) == 2 && pread64(0, c, 1, 0) == 1); memmove(b + 1, b, 2); b[0] = c[0]; look(b); break;
     case 3: { struct iovec v[2] = {{b, 2}, {c, 5}}; assert(readv(0, v, 2) >= 3); b[2] = c[0]; look(b); break; }
     case 4: assert(fread(b, 1, 8, f) >= 3); look(b); break;
     case 5: for (int i = 0; i < 3; i++) { b[i] = i == 0 ? getchar() : i == 1 ? getc(f) : fgetc(f); } look(b); break;
@@ -95,6 +95,34 @@ fn each_way_of_reading_gets_the_inputs() {
         assert_eq!(json["findings"][0]["kind"], "assertion", "way {way}: {json:#}");
         assert_eq!(text_of(&json), "HEI", "way {way}: {json:#}");
         sandbox.heisen(&["replay", "-q", schedule_of(&json)]).expect(1);
+    }
+}
+
+#[test]
+fn everything_that_runs_a_schedule_gives_the_same_bytes() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let parser = example("parser.c");
+    // A search that was cut off goes on with its inputs.
+    let first = ["--input", "stdin:8", "--executions", "2", "--save", "saved", &parser];
+    searched(&sandbox, 0, &first);
+    let ran = sandbox.heisen(&["check", "--json", "-", "--resume", "saved", "--executions", "100"]);
+    let json = ran.expect(1).json();
+    let schedule = schedule_of(&json);
+    sandbox.heisen(&["replay", "-q", "--carrier", "kernel", schedule]).expect(1);
+    let explained = sandbox.heisen(&["explain", "--html", "page.html", schedule]).expect(1);
+    let inputs = "stdin = \"HEIS\", then 4 zero bytes";
+    assert!(explained.out.contains(inputs), "{}", explained.out);
+    let page = std::fs::read_to_string(sandbox.path("page.html")).expect("the page");
+    assert!(page.contains("HEIS") && page.contains("then 4 zero bytes"), "no inputs on the page");
+    let shown = sandbox.heisen(&["show", schedule]).expect(0);
+    assert!(shown.out.contains(&format!("inputs\n  {inputs}\n")), "{}", shown.out);
+    let ran = sandbox.heisen(&["replay", "--gdb", schedule, "--", "-batch", "-ex", "print message"]);
+    match ran.code {
+        0 => assert!(ran.out.contains("\"HEIS\\000"), "{}", ran.out),
+        _ => eprintln!("skipped, as gdb cannot be used here: {}", ran.err),
     }
 }
 
