@@ -276,6 +276,17 @@ fn what_the_trace_does_not_say_is_a_caveat() {
     assert!(json["not_controlled"].to_string().contains("a descriptor"), "{json:#}");
 }
 
+/// Random numbers below a bound, by a seed (xorshift).
+pub fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed + 1);
+    move |bound| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) % bound
+    }
+}
+
 /// Programs with random reads and branches. Natively they run with every input that can matter.
 #[test]
 fn random_programs_agree_with_all_inputs() {
@@ -286,13 +297,7 @@ fn random_programs_agree_with_all_inputs() {
     const VALUES: [u8; 7] = [0, 10, 11, 97, 98, 200, 255];
     let (mut failing, mut clean) = (0, 0);
     for seed in 0..heisen_testkit::usual_or_nightly(16, 300) {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed + 1);
-        let mut below = |bound: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 20) % bound
-        };
+        let mut below = numbers(seed);
         // Up to 4 reads of 3 bytes in all, each in a way of its own, and some branches after each.
         let mut body = String::new();
         for read in 0..1 + below(4) {

@@ -1,5 +1,6 @@
 //! Tests of verification tasks in the style of the competition SV-COMP, without any change: with a bug, and without.
 
+use crate::inputs::numbers;
 use crate::symbolic::{has_clang, searched};
 use heisen_testkit::Sandbox;
 use serde_json::{Value, json};
@@ -133,13 +134,7 @@ fn random_atomic_sections_agree_with_all_schedules() {
     }
     let (mut failing, mut clean) = (0, 0);
     for seed in 0..heisen_testkit::usual_or_nightly(10, 200) {
-        let mut state = 0x2545_f491_4f6c_dd1d_u64.wrapping_mul(seed + 1);
-        let mut below = |bound: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 20) % bound
-        };
+        let mut below = numbers(seed);
         let mut body = || {
             let (mut text, mut is_open) = (String::new(), false);
             for _ in 0..5 {

@@ -5,6 +5,7 @@ use super::{Entry, InputLine, Schedule, ThreadLine};
 use crate::access::{Accesses, CodePlace};
 use crate::fault::{Fault, Faults};
 use crate::finding::{FindingKind, SwitchKind};
+use crate::marked::{Marked, Source};
 use crate::op::Op;
 use crate::stdin::Stdin;
 use crate::thread::ThreadId;
