@@ -72,6 +72,7 @@ impl Reason {
                     PinReason::Other => "the operand of another operation",
                     PinReason::Switch => "the operand of a switch",
                     PinReason::Allocation => "the address of a new block of memory",
+                    PinReason::Descriptor => "what a descriptor gives that --input does not mark, or that several threads use,",
                 };
                 format!("other values of {what} were not explored")
             }

@@ -143,10 +143,13 @@ impl Insertion<'_, '_> {
             EventKind::Sync { op: Op::Abort, .. } => self.undefined(place),
             _ => self.defined(place, event.pc, &defined),
         };
-        if let EventKind::Sync { op, .. } = event.kind
-            && !is_modelled(op)
-        {
-            self.exactness.add(Reason::Operation(op));
+        if let EventKind::Sync { op, .. } = event.kind {
+            if !is_modelled(op) {
+                self.exactness.add(Reason::Operation(op));
+            } else if steps == 0 && may_block(op) {
+                // Where a thread has to wait, it leaves an atomic section: that would be a step of its own.
+                self.exactness.add(Reason::Operation(Op::Section));
+            }
         }
         place = self.step(place, event.pc, key, outcome, steps);
         self.at.insert(event.thread, place);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::process::Command;
 
 /// Whether there is a clang. Without one, nothing can be built symbolically.
-fn has_clang() -> bool {
+pub fn has_clang() -> bool {
     let there = Command::new("clang").arg("--version").output().is_ok_and(|said| said.status.success());
     if !there {
         eprintln!("skipped: no clang (scripts/install-programs installs it)");
@@ -16,7 +16,7 @@ fn has_clang() -> bool {
 
 /// The result of a search.
 #[track_caller]
-fn searched(sandbox: &Sandbox, code: i32, args: &[&str]) -> Value {
+pub fn searched(sandbox: &Sandbox, code: i32, args: &[&str]) -> Value {
     sandbox.heisen(&[&["check", "--json", "-", "--no-explain"][..], args].concat()).expect(code).json()
 }
 
@@ -393,7 +393,7 @@ fn input_and_schedule_are_found_together() {
     sandbox.write("parser.c", PARSER);
     let found = sandbox.heisen(&["check", "--no-explain", "--inputs", "parser.c"]).expect(1);
     // "HEIS", the first byte lowest.
-    let inputs = "  with these inputs:\n    message = 1397310792 (0x53494548)\n";
+    let inputs = "  with these inputs:\n    message = 1397310792 (0x53494548, \"HEIS\")\n";
     assert!(found.out.contains(inputs), "{}", found.out);
     let schedules = std::fs::read_dir(sandbox.path(".heisen")).expect("a directory");
     let schedule = schedules
