@@ -4,7 +4,7 @@
 //! no execution has shown yet. The same path must lead to the same next event; if it does not, something that the trace
 //! does not say decides, and the search is not exact.
 
-use crate::encode::{Encoding, blocking, is_modelled, may_block};
+use crate::encode::{Encoding, blocking, is_modelled, may_block, may_fail};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
 use crate::rounds::rounds;
@@ -54,6 +54,9 @@ pub fn insert(
     for &(address, byte) in &trace.initial {
         insertion.encoding.memory.learn(&mut insertion.encoding.clauses, address, byte);
     }
+    for &(object, count) in &trace.counts {
+        insertion.encoding.semaphores.learn(object, count);
+    }
     for (index, (event, steps)) in trace.events.iter().zip(steps(trace)).enumerate() {
         if insertion.event(index, event, steps).is_none() {
             insertion.exactness.add(Reason::Invalid);
@@ -63,8 +66,11 @@ pub fn insert(
     insertion.end(trace, end);
     let Insertion { mut inserted, .. } = insertion;
     inserted.new += encoding.memory.known() - known;
-    if encoding.memory.contradicted {
+    if encoding.memory.contradicted || encoding.semaphores.contradicted {
         exactness.add(Reason::InitialValues);
+    }
+    if encoding.semaphores.reused {
+        exactness.add(Reason::Reinitialised);
     }
     inserted
 }
@@ -196,9 +202,9 @@ impl Insertion<'_, '_> {
                 let expression = test(expressions(condition)?, terms)?;
                 with(Key::Assume { condition: expression.term }, holds.into(), &expression)
             }
-            &EventKind::Sync { op: Op::Join, object, ok } => {
+            &EventKind::Sync { op: op @ (Op::Join | Op::TryJoin), object, ok } => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
-                plain(Key::Join { thread }, ok.into())
+                plain(Key::Join { thread, attempt: op == Op::TryJoin }, ok.into())
             }
             // The number of a created thread depends on other threads.
             &EventKind::Sync { op: op @ Op::Create, ok, .. } => plain(Key::Sync { op, object: 0 }, ok.into()),
@@ -220,7 +226,7 @@ impl Insertion<'_, '_> {
             Op::CondWait | Op::CondTimedWait => return tree[place].waits.is_some(),
             Op::Join => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
-                Key::Join { thread }
+                Key::Join { thread, attempt: false }
             }
             op if may_block(op) => Key::Sync { op, object },
             _ => return false,
@@ -325,9 +331,7 @@ impl Insertion<'_, '_> {
             }
             (Key::Assume { .. }, Outcome::Is(0)) => Some(Outcome::Is(1)),
             (Key::Pin { reason, .. }, _) if reason.is_exact() => Some(Outcome::Other),
-            (Key::Sync { op: Op::TryLock | Op::TimedLock, .. }, Outcome::Is(ok)) => {
-                Some(Outcome::Is(1 - ok.min(1)))
-            }
+            (key, Outcome::Is(ok)) if may_fail(key) => Some(Outcome::Is(1 - ok.min(1))),
             _ => None,
         };
         let Some(other) = other else { return };

@@ -41,7 +41,7 @@
 //! | `tree` | the paths of all threads |
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
 //! | `encode`, `clauses` | from the tree to constraints |
-//! | `memory`, `mutexes`, `conditions`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `memory`, `mutexes`, `conditions`, `semaphores`, `joins`, `deadlocks` | the constraints of one sort of object each |
 //! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
@@ -64,6 +64,7 @@ mod questions;
 mod rounds;
 mod schedule;
 mod search;
+mod semaphores;
 mod steps;
 mod tree;
 

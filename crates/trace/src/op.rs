@@ -157,6 +157,16 @@ ops! {
     MemRead = 74, "mem_read";
     /// Write memory that another thread reads or writes.
     MemWrite = 75, "mem_write";
+    /// Initialise a semaphore. Only symbolic traces have this operation and those below; it is not a scheduling point.
+    SemInit = 76, "sem_init";
+    /// Acquire a read-write lock for reading, or give up.
+    TryReadLock = 77, "tryrdlock";
+    /// Acquire a read-write lock for writing, or give up.
+    TryWriteLock = 78, "trywrlock";
+    /// Acquire a read-write lock for reading that lets writers go first.
+    PolitelyReadLock = 79, "rdlock_prefer_writer";
+    /// Join a thread, or give up.
+    TryJoin = 80, "tryjoin";
 }
 
 impl Op {

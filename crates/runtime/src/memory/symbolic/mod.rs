@@ -14,6 +14,7 @@ pub mod callbacks;
 mod held;
 pub mod inputs;
 mod reserved;
+mod results;
 mod sharing;
 mod terms;
 mod traffic;
@@ -76,10 +77,24 @@ pub fn exits(main: usize, status: i32) {
     }
 }
 
-/// The running thread takes the result of another one. No event says which value it gets, so nothing is proven.
-pub fn takes_result() {
+/// The function of the running thread, which is at this address, has returned the result of the thread.
+pub fn returns_result(function: usize, result: usize) {
     if symbolic_log::is_on() {
-        symbolic_log::count(&symbolic_log::header().pinned[reason::FOREIGN as usize]);
+        results::leaves(FRAME.take_result(function), result);
+    }
+}
+
+/// The running thread ends with this result, on which nothing unknown has an effect.
+pub fn ends_with(result: usize) {
+    if symbolic_log::is_on() {
+        results::leaves(terms::CONCRETE, result);
+    }
+}
+
+/// The running thread has taken the result of another one into this place.
+pub fn takes_result(of: usize, place: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        results::takes(of, place, pc);
     }
 }
 
