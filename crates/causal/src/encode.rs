@@ -4,6 +4,7 @@
 //! of what is asked for need not be active. What is said here of active nodes is what executions do, no more and no less:
 //! every prefix of an execution within the tree is a solution, and every solution can be run.
 
+use crate::barriers::Barriers;
 use crate::clauses::{Clauses, off, on};
 use crate::conditions::Conditions;
 use crate::deadlocks::Deadlocks;
@@ -25,6 +26,7 @@ pub struct Encoding {
     mutexes: Mutexes,
     pub conditions: Conditions,
     pub semaphores: Semaphores,
+    pub barriers: Barriers,
     joins: Joins,
     pub deadlocks: Deadlocks,
     /// Whether the values of inputs are open.
@@ -56,6 +58,11 @@ pub const fn is_modelled(op: Op) -> bool {
             | Op::Relock
             | Op::CondSignal
             | Op::CondBroadcast
+            | Op::Once
+            | Op::OnceEnd
+            | Op::Barrier
+            | Op::BarrierLeave
+            | Op::BarrierLast
             | Op::SemInit
             | Op::SemWait
             | Op::SemTryWait
@@ -73,10 +80,20 @@ pub const fn is_modelled(op: Op) -> bool {
 
 /// Whether a thread may stand before this operation for ever.
 pub const fn may_block(op: Op) -> bool {
-    matches!(op, Op::Lock | Op::Relock | Op::ReadLock | Op::WriteLock | Op::SemWait | Op::Join)
+    matches!(
+        op,
+        Op::Lock
+            | Op::Relock
+            | Op::ReadLock
+            | Op::WriteLock
+            | Op::Once
+            | Op::SemWait
+            | Op::BarrierLeave
+            | Op::Join
+    )
 }
 
-/// Whether this is an operation that fails where it would have to wait.
+/// Whether this is an operation that fails where it would have to wait, or a question that may have the answer no.
 pub const fn may_fail(key: &Key) -> bool {
     match key {
         Key::Join { attempt, .. } => *attempt,
@@ -86,6 +103,7 @@ pub const fn may_fail(key: &Key) -> bool {
                 | Op::TimedLock
                 | Op::TryReadLock
                 | Op::TryWriteLock
+                | Op::BarrierLast
                 | Op::SemTryWait
                 | Op::SemTimedWait
         ),
@@ -97,7 +115,7 @@ impl Encoding {
     /// The tree with the beginning of the main thread only.
     pub fn new(chooses_inputs: bool) -> Encoding {
         let mut clauses = Clauses::new();
-        let (tree, memory, mutexes, conditions, semaphores, joins) = Default::default();
+        let (tree, memory, mutexes, conditions, semaphores, barriers, joins) = Default::default();
         let deadlocks = Deadlocks::new(&mut clauses);
         let pinned = HashMap::new();
         let mut encoding = Encoding {
@@ -107,6 +125,7 @@ impl Encoding {
             mutexes,
             conditions,
             semaphores,
+            barriers,
             joins,
             deadlocks,
             chooses_inputs,
@@ -197,6 +216,10 @@ impl Encoding {
                 let equal = self.equals(value, number);
                 clause.push(equal.not());
             }
+            (&Key::Sync { op: Op::BarrierLast, object }, Outcome::Is(outcome)) => {
+                let last = self.barriers.was_last(&self.tree, node, object);
+                clause.extend(last.map(|last| if outcome == 0 { on(last) } else { off(last) }));
+            }
             // Which values are others changes when another value is seen.
             (_, Outcome::Other) => return,
             _ => {}
@@ -272,10 +295,20 @@ impl Encoding {
     }
 
     fn synchronise(&mut self, node: NodeId, op: Op, object: u64, ok: bool) {
-        let Encoding { tree, clauses, mutexes, conditions, semaphores, .. } = self;
+        let Encoding { tree, clauses, mutexes, conditions, semaphores, barriers, .. } = self;
         match (op, ok) {
             (Op::Lock | Op::TryLock | Op::TimedLock | Op::WriteLock | Op::TryWriteLock, true) => {
                 self.acquire(node, object, false);
+            }
+            // As if it were a lock, which is held while the initialiser runs.
+            (Op::Once, _) => self.acquire(node, object, false),
+            (Op::OnceEnd, _) => self.release(node, object),
+            (Op::Barrier, _) => barriers.arrive(clauses, tree, node, object),
+            (Op::BarrierLeave, _) => barriers.leave(clauses, tree, node, object),
+            (Op::BarrierLast, last) => {
+                if let Some(was) = barriers.was_last(tree, node, object) {
+                    clauses.clause([off(tree[node].active), if last { on(was) } else { off(was) }]);
+                }
             }
             (Op::ReadLock | Op::TryReadLock | Op::PolitelyReadLock, true) => self.acquire(node, object, true),
             (Op::Relock, true) => {
@@ -326,7 +359,8 @@ impl Encoding {
 
     /// The thread may stand before this operation for ever.
     fn may_stand(&mut self, node: NodeId, op: Op, key: &Key) {
-        let Encoding { tree, clauses, mutexes, conditions, semaphores, joins, deadlocks, .. } = self;
+        let Encoding { tree, clauses, mutexes, conditions, semaphores, barriers, joins, deadlocks, .. } =
+            self;
         let Some(parent) = tree[node].parent else { return };
         let (stuck, new) = deadlocks.stands(clauses, tree, parent);
         if !new {
@@ -337,6 +371,9 @@ impl Encoding {
             Key::Sync { op: Op::SemWait, object } => {
                 let empty = semaphores.empty(clauses, tree, parent, object);
                 clauses.clause([off(stuck), on(empty)]);
+            }
+            Key::Sync { op: Op::BarrierLeave, object } => {
+                barriers.waits(clauses, tree, parent, object, stuck);
             }
             Key::Sync { object, .. } => {
                 let occupied = mutexes.occupied(clauses, tree, object, op != Op::ReadLock);

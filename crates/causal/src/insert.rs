@@ -7,7 +7,7 @@
 use crate::encode::{Encoding, blocking, is_modelled, may_block, may_fail};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
-use crate::rounds::rounds;
+use crate::rounds::{may_repeat, rounds};
 use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::Term;
@@ -48,6 +48,8 @@ pub fn insert(
         known: HashSet::new(),
         pending: BTreeMap::new(),
         written: HashMap::new(),
+        left: HashSet::new(),
+        initialising: HashMap::new(),
         values: HashMap::new(),
         inserted: Inserted::default(),
     };
@@ -56,6 +58,7 @@ pub fn insert(
     }
     for &(object, count) in &trace.counts {
         insertion.encoding.semaphores.learn(object, count);
+        insertion.encoding.barriers.learn(object, count);
     }
     for (index, (event, steps)) in trace.events.iter().zip(steps(trace)).enumerate() {
         if insertion.event(index, event, steps).is_none() {
@@ -66,7 +69,7 @@ pub fn insert(
     insertion.end(trace, end);
     let Insertion { mut inserted, .. } = insertion;
     inserted.new += encoding.memory.known() - known;
-    if encoding.memory.contradicted || encoding.semaphores.contradicted {
+    if encoding.memory.contradicted || encoding.semaphores.contradicted || encoding.barriers.contradicted {
         exactness.add(Reason::InitialValues);
     }
     if encoding.semaphores.reused {
@@ -92,6 +95,10 @@ struct Insertion<'i, 't> {
     pending: BTreeMap<u16, (u64, Op, u64)>,
     /// The bytes that were written, as the last write left them.
     written: HashMap<u64, u8>,
+    /// The threads that are not followed any more, because they have done too many rounds of a loop.
+    left: HashSet<u16>,
+    /// The control words of initialisers that run, and their threads.
+    initialising: HashMap<u64, u16>,
     /// The values of unknowns.
     values: HashMap<Term, u128>,
     inserted: Inserted,
@@ -105,7 +112,15 @@ impl Insertion<'_, '_> {
 
     /// Takes one event. `None` if the trace is not valid.
     fn event(&mut self, index: usize, event: &SymbolicEvent, steps: u32) -> Option<()> {
-        let place = self.place(event.thread)?;
+        let place = match self.place(event.thread) {
+            Some(place) if !self.left.contains(&event.thread) => place,
+            // It was left, or the thread that created it.
+            _ if !self.left.is_empty() => {
+                self.writes(event);
+                return Some(());
+            }
+            _ => return None,
+        };
         if let EventKind::Pending { op, object, .. } = event.kind {
             self.pending.insert(event.thread, (event.pc, op, object));
             return Some(());
@@ -136,6 +151,12 @@ impl Insertion<'_, '_> {
                 self.values.insert(unknown, value.into());
             }
         }
+        self.follow_once(event);
+        let tree = &self.encoding.tree;
+        if may_repeat(tree, place) && rounds(tree, place) > self.rounds {
+            self.left.insert(event.thread);
+            self.inserted.bounded = true;
+        }
         match event.kind {
             EventKind::Read { address, size, value, .. } => {
                 for (at, byte) in (address..).zip(value.to_le_bytes()).take(size.into()) {
@@ -147,9 +168,7 @@ impl Insertion<'_, '_> {
                     }
                 }
             }
-            EventKind::Write { address, size, value, .. } => {
-                self.written.extend((address..).zip(value.to_le_bytes()).take(size.into()));
-            }
+            EventKind::Write { .. } => self.writes(event),
             EventKind::Input { value, .. } if !self.encoding.chooses_inputs => {
                 self.encoding.keep_input(place, value);
             }
@@ -163,6 +182,33 @@ impl Insertion<'_, '_> {
             _ => {}
         }
         Some(())
+    }
+
+    /// Remembers what an event has written.
+    fn writes(&mut self, event: &SymbolicEvent) {
+        if let EventKind::Write { address, size, value, .. } = event.kind {
+            self.written.extend((address..).zip(value.to_le_bytes()).take(size.into()));
+        }
+    }
+
+    /// An initialiser that does not end as it should runs again, and no event says when.
+    fn follow_once(&mut self, event: &SymbolicEvent) {
+        let fails = match event.kind {
+            EventKind::Sync { op: Op::Once, object, .. } => {
+                self.initialising.insert(object, event.thread).is_some()
+            }
+            EventKind::Sync { op: Op::OnceEnd, object, .. } => {
+                self.initialising.remove(&object);
+                false
+            }
+            EventKind::Sync { op: Op::End | Op::Throw, .. } => {
+                self.initialising.values().any(|&thread| thread == event.thread)
+            }
+            _ => false,
+        };
+        if fails {
+            self.exactness.add(Reason::Operation(Op::Once));
+        }
     }
 
     /// The key, the outcome, and what must hold for its expression to have a value.
@@ -224,6 +270,7 @@ impl Insertion<'_, '_> {
         let key = match op {
             // It was added where the wait began.
             Op::CondWait | Op::CondTimedWait => return tree[place].waits.is_some(),
+            Op::Barrier => return matches!(tree[place].key, Key::Sync { op: Op::Barrier, .. }),
             Op::Join => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
                 Key::Join { thread, attempt: false }
@@ -348,7 +395,8 @@ impl Insertion<'_, '_> {
 
     /// The search asks for this outcome, unless it lies behind too many rounds of a loop.
     fn asks(&mut self, node: NodeId) {
-        if rounds(&self.encoding.tree, node) > self.rounds {
+        let tree = &self.encoding.tree;
+        if tree[node].parent.is_some_and(|before| rounds(tree, before) > self.rounds) {
             self.inserted.bounded = true;
         } else {
             self.inserted.open.push(node);
@@ -358,6 +406,10 @@ impl Insertion<'_, '_> {
     /// Where a wait has begun: adds how it may end.
     fn ends_of_wait(&mut self, node: NodeId) {
         let tree = &self.encoding.tree;
+        if let Key::Sync { op: Op::Barrier, object } = tree[node].key {
+            let key = Key::Sync { op: Op::BarrierLeave, object };
+            return self.expect(node, tree[node].pc, key, Outcome::Is(1));
+        }
         let (Some(wait), Key::Sync { op: Op::Unlock, object: mutex }) = (tree[node].waits, &tree[node].key)
         else {
             return;
@@ -391,6 +443,10 @@ impl Insertion<'_, '_> {
     /// What the end of the execution says of all threads.
     fn end(&mut self, trace: &SymbolicTrace, end: &End) {
         let losses = &trace.losses;
+        let ender =
+            trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
+        // A thread that waits in a loop for ever is not followed so far.
+        let limited = *end == End::StepLimit && !ender.is_some_and(|ender| self.left.contains(&ender));
         for &(reason, _) in &losses.pinned {
             self.exactness.add(Reason::Pinned(reason));
         }
@@ -398,7 +454,7 @@ impl Insertion<'_, '_> {
             (losses.overwritten > 0, Reason::Overwritten),
             (losses.full, Reason::TraceFull),
             (losses.incomplete, Reason::Incomplete),
-            (*end == End::StepLimit, Reason::StepLimit),
+            (limited, Reason::StepLimit),
             (*end == End::Stuck, Reason::Stuck),
         ];
         for (applies, reason) in reasons {
@@ -406,9 +462,7 @@ impl Insertion<'_, '_> {
                 self.exactness.add(reason);
             }
         }
-        let cut = losses.full || matches!(end, End::StepLimit | End::Stuck);
-        let ender =
-            trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
+        let cut = losses.full || limited || *end == End::Stuck;
         for (thread, pending) in std::mem::take(&mut self.pending) {
             if let Some(place) = self.place(thread)
                 && !cut
@@ -419,7 +473,7 @@ impl Insertion<'_, '_> {
         }
         let threads: Vec<u16> = self.roots.keys().copied().collect();
         for thread in threads {
-            let Some(place) = self.place(thread) else { continue };
+            let Some(place) = self.place(thread).filter(|_| !self.left.contains(&thread)) else { continue };
             let finished = self.finished.contains(&thread) || self.known.contains(&thread);
             if *end == End::Deadlock {
                 self.stands(place);

@@ -40,8 +40,8 @@
 //! | --- | --- |
 //! | `tree` | the paths of all threads |
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
-//! | `encode`, `clauses` | from the tree to constraints |
-//! | `memory`, `mutexes`, `conditions`, `semaphores`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `encode`, `clauses`, `counters` | from the tree to constraints |
+//! | `memory`, `mutexes`, `conditions`, `semaphores`, `barriers`, `joins`, `deadlocks` | the constraints of one sort of object each |
 //! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
@@ -49,8 +49,10 @@
 
 #![forbid(unsafe_code)]
 
+mod barriers;
 mod clauses;
 mod conditions;
+mod counters;
 mod deadlocks;
 mod encode;
 mod exactness;

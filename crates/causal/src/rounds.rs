@@ -8,10 +8,10 @@ use crate::encode::may_fail;
 use crate::tree::{Key, NodeId, Outcome, Tree};
 use heisen_trace::Op;
 
-/// How often the thread has done what it did last before this node since it last had an effect on others: the same read
+/// How often the thread has done what it did last, up to this node, since it last had an effect on others: the same read
 /// or the same attempt, at the same place. 0 if it has done neither since then.
 pub fn rounds(tree: &Tree, node: NodeId) -> u32 {
-    let path = std::iter::successors(tree[node].parent, |&node| tree[node].parent);
+    let path = std::iter::successors(Some(node), |&node| tree[node].parent);
     let mut idle =
         path.take_while(|&node| !has_effect(&tree[node].key, tree[node].outcome)).filter_map(|node| {
             repeated(&tree[node].key, tree[node].outcome).map(|object| (tree[node].pc, object))
@@ -44,11 +44,18 @@ const fn is_lock(op: Op) -> bool {
             | Op::TryReadLock
             | Op::TryWriteLock
             | Op::RwUnlock
+            | Op::Once
+            | Op::OnceEnd
     )
 }
 
 const fn is_pause(op: Op) -> bool {
     matches!(op, Op::Yield | Op::Sleep)
+}
+
+/// Whether a loop that waits for others may repeat this node.
+pub fn may_repeat(tree: &Tree, node: NodeId) -> bool {
+    repeated(&tree[node].key, tree[node].outcome).is_some()
 }
 
 /// What a loop repeats that waits for others: a read of this memory, or an attempt at this object that failed.

@@ -9,6 +9,7 @@
 //! only counted.
 
 use crate::clauses::{Clauses, List, Subject, before, off, on};
+use crate::counters::{AtLeast, AtMost};
 use crate::tree::{NodeId, Relation, Tree};
 use heisen_solver::{Formula, Term};
 use std::collections::BTreeMap;
@@ -53,8 +54,8 @@ struct Semaphore {
     posts: Vec<Post>,
     takes: Vec<Takes>,
     failures: Vec<Failure>,
-    /// `taken[k]`: more than `k` of the tokens that were there at first are taken.
-    taken: Vec<Term>,
+    /// The waits that take a token that was there at first.
+    taken: AtMost,
     /// For deadlocks: from this follows that no token is left at the end of the prefix.
     empty: Option<(Term, AtLeast)>,
     initialised: Vec<NodeId>,
@@ -93,8 +94,9 @@ impl Semaphores {
         let semaphore = all.entry(object).or_insert_with(|| {
             let count = counts.get(&object).copied();
             *contradicted |= count.is_none();
-            let (waits, posts, takes, failures, taken, initialised) = Default::default();
+            let (waits, posts, takes, failures, initialised) = Default::default();
             let (subject, count) = (clauses.subject(), count.unwrap_or(0) as usize);
+            let taken = AtMost::new(count);
             Semaphore { subject, count, waits, posts, takes, failures, taken, empty: None, initialised }
         });
         let after =
@@ -220,21 +222,7 @@ impl Semaphore {
     fn takes_first(&mut self, clauses: &mut Clauses, tree: &Tree, node: NodeId) -> Term {
         let first = clauses.fresh();
         clauses.clause([off(first), on(tree[node].active)]);
-        let before = std::mem::take(&mut self.taken);
-        if let Some(&all) = before.get(self.count - 1) {
-            clauses.clause([off(first), off(all)]);
-        }
-        for number in 0..self.count.min(before.len() + 1) {
-            let more = clauses.fresh();
-            if let Some(&so_far) = before.get(number) {
-                clauses.clause([off(so_far), on(more)]);
-            }
-            match number.checked_sub(1) {
-                Some(fewer) => clauses.clause([off(before[fewer]), off(first), on(more)]),
-                None => clauses.clause([off(first), on(more)]),
-            }
-            self.taken.push(more);
-        }
+        self.taken.add(clauses, first);
         first
     }
 
@@ -305,37 +293,5 @@ impl Semaphore {
             clauses.extend(list, on(takes.term));
         }
         self.posts[post].taken = Some((taken, list));
-    }
-}
-
-/// From something follows that at least so many formulas hold, of which more may be added.
-struct AtLeast {
-    needed: usize,
-    /// `reached[k]`: more than `k` of the formulas hold.
-    reached: Vec<Term>,
-    list: Option<List>,
-}
-
-impl AtLeast {
-    fn new(clauses: &mut Clauses, subject: Subject, needed: usize, premise: Formula) -> AtLeast {
-        let list = (needed > 0).then(|| clauses.list(subject, premise));
-        AtLeast { needed, reached: Vec::new(), list }
-    }
-
-    fn add(&mut self, clauses: &mut Clauses, formula: &Formula) {
-        let Some(list) = self.list else { return };
-        let before = std::mem::take(&mut self.reached);
-        for number in 0..self.needed.min(before.len() + 1) {
-            let more = clauses.fresh();
-            let so_far = before.get(number).map(|&term| on(term));
-            clauses.clause([off(more), formula.clone()].into_iter().chain(so_far.clone()));
-            if let Some(fewer) = number.checked_sub(1) {
-                clauses.clause([off(more), on(before[fewer])].into_iter().chain(so_far));
-            }
-            self.reached.push(more);
-        }
-        if let Some(&all) = self.reached.get(self.needed - 1) {
-            clauses.extend(list, on(all));
-        }
     }
 }

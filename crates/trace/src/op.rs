@@ -167,6 +167,12 @@ ops! {
     PolitelyReadLock = 79, "rdlock_prefer_writer";
     /// Join a thread, or give up.
     TryJoin = 80, "tryjoin";
+    /// The call of a `pthread_once` is over, or that of its initialiser.
+    OnceEnd = 81, "once_end";
+    /// Go on after all threads have arrived at a barrier.
+    BarrierLeave = 82, "barrier_leave";
+    /// Whether the thread was the last to arrive at the barrier that it has just left.
+    BarrierLast = 83, "barrier_last";
 }
 
 impl Op {

@@ -119,8 +119,14 @@ fn locks() {
 }
 
 #[test]
+fn barriers() {
+    compare(seeds(100), Features::Barriers, false);
+}
+
+#[test]
 fn meetings() {
     compare(seeds(50), Features::Conditions, true);
     compare(seeds(20), Features::Semaphores, true);
     compare(seeds(20), Features::Locks, true);
+    compare(seeds(20), Features::Barriers, true);
 }

@@ -69,6 +69,23 @@ pub fn about_to(op: Op, gives_up: bool, polite: bool) {
     thread(me()).logged_as.set(as_op as u8);
 }
 
+/// The running thread leaves a barrier, at which it was the last to arrive or not. `matters`: what it does next may
+/// depend on that.
+pub fn leaves_barrier(barrier: usize, last: bool, matters: bool, pc: usize) {
+    does(Op::BarrierLeave, barrier, pc);
+    if matters {
+        does(Op::BarrierLast, barrier, pc);
+        if !last {
+            symbolic_log::failed();
+        }
+    }
+}
+
+/// The running thread leaves `pthread_once`, or its initialiser has ended.
+pub fn leaves_once(control: usize, pc: usize) {
+    does(Op::OnceEnd, control, pc);
+}
+
 /// The running thread has initialised a semaphore.
 pub fn initialises(semaphore: usize, pc: usize) {
     does(Op::SemInit, semaphore, pc);

@@ -40,8 +40,10 @@ pub enum Features {
     Conditions,
     /// Also semaphores.
     Semaphores,
-    /// Also read-write locks and locks with a time-out.
+    /// Also read-write locks, locks with a time-out, and attempts to join.
     Locks,
+    /// Also barriers and initialisers that run once.
+    Barriers,
 }
 
 struct Generator {
@@ -61,6 +63,7 @@ pub fn program(seed: u64, features: Features) -> Program {
     let mut random = Random::new(seed);
     match random.below(6) {
         0 if features == Features::Mutexes || features == Features::Conditions => sections(random, features),
+        0..4 if features == Features::Barriers => rounds(random),
         0..4 if features > Features::Conditions => sections(random, features),
         1 | 2 if features == Features::Conditions => waiters(random),
         _ => mixed(random, features),
@@ -105,7 +108,7 @@ fn may_fail(enter: &Do) -> bool {
 /// Two threads with sections of mostly one mutex or the like, in which what is read twice or written and read back mostly does not
 /// change.
 fn sections(mut random: Random, features: Features) -> Program {
-    let tokens = vec![[1, 1, 1, 2, 0][random.below(5)], 1];
+    let (tokens, parties) = (vec![[1, 1, 1, 2, 0][random.below(5)], 1], vec![]);
     let mut thread = || {
         let mut code = Vec::new();
         for _ in 0..1 + random.below(2) {
@@ -159,7 +162,49 @@ fn sections(mut random: Random, features: Features) -> Program {
         Do::Load(0, Place::Fixed(0), 1),
         Do::Assert(bound),
     ];
-    Program { code: vec![main, first, second], memory: vec![], tokens }
+    Program { code: vec![main, first, second], tokens, parties, ..Program::default() }
+}
+
+/// Threads that meet at a barrier several times, and in between write and look at what others wrote.
+fn rounds(mut random: Random) -> Program {
+    let threads = 2 + random.below(2);
+    // Mostly all of them meet; otherwise some round may never end.
+    let parties = vec![if random.one_in(4) { 2 } else { threads as u64 }];
+    let mut code = vec![Vec::new()];
+    for thread in 0..threads {
+        let mut body = Vec::new();
+        let at = |address: usize| Place::Fixed(address as u64);
+        for _ in 0..1 + random.below(2) {
+            if random.one_in(3) {
+                let end = body.len() + 3;
+                let more = Expr::of(ValueOp::Add, Expr::Reg(0), Expr::Const(1));
+                let initialiser = [Do::Once(0, end), Do::Store(at(2), 1, more), Do::OnceEnd(0)];
+                body.extend(initialiser);
+            }
+            body.push(Do::Store(at(thread % 2), 1, Expr::Const(1 + random.below(2) as u8)));
+            let register = random.one_in(3).then_some(5);
+            body.push(Do::Barrier(register, 0));
+            body.push(Do::Load(0, at(random.below(3)), 1));
+            match random.below(3) {
+                0 if register.is_some() => body.push(Do::Assert(Expr::Reg(5))),
+                1 => body.push(Do::Assert(Expr::Reg(0))),
+                _ => {
+                    // Whether it comes to the next round depends on what it saw.
+                    let enough = Expr::of(ValueOp::Ule, Expr::Const(1 + random.below(2) as u8), Expr::Reg(0));
+                    body.push(Do::JumpUnless(enough, 1000));
+                }
+            }
+        }
+        let end = body.len();
+        for one in &mut body {
+            if let Do::JumpUnless(_, to @ 1000) = one {
+                *to = end;
+            }
+        }
+        code.push(body);
+    }
+    code[0] = (1..=threads).map(Do::Create).chain((0..threads).map(Do::Join)).collect();
+    Program { code, parties, ..Program::default() }
 }
 
 /// Two threads that wait on a condition variable, and one that signals; each thread writes down that it went on.
@@ -209,7 +254,7 @@ fn waiters(mut random: Random) -> Program {
     main.push(Do::Load(0, Place::Fixed(0), 1));
     main.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(0), Expr::Const(1 + random.below(2) as u8))));
     code[0] = main;
-    Program { code, memory: vec![], tokens: vec![] }
+    Program { code, ..Program::default() }
 }
 
 fn mixed(mut random: Random, features: Features) -> Program {
@@ -218,6 +263,7 @@ fn mixed(mut random: Random, features: Features) -> Program {
     let words = 1 + random.below(3);
     let mut g = Generator { random, features, left, inputs: 2, loaded: 0, words };
     let tokens = (0..2).map(|_| g.random.below(3) as u64).collect();
+    let parties = vec![2, 2 + g.random.below(2) as u64];
     let memory = (0..4).map(|at| (at, g.random.below(3) as u8)).filter(|(_, value)| *value > 0).collect();
     let mut code = vec![Vec::new()];
     for _ in 0..threads {
@@ -269,7 +315,7 @@ fn mixed(mut random: Random, features: Features) -> Program {
         main.push(Do::Assert(assertion));
     }
     code[0] = main;
-    Program { code, memory, tokens }
+    Program { code, memory, tokens, parties }
 }
 
 impl Generator {
@@ -463,6 +509,18 @@ impl Generator {
     /// Adds instructions about a semaphore, or a section of a lock.
     fn guarded(&mut self, code: &mut Vec<Do>, depth: usize) {
         let object = self.random.below(2) as u64;
+        if self.features == Features::Barriers {
+            if self.random.one_in(2) {
+                let register = self.random.one_in(2).then_some(self.target());
+                return code.push(Do::Barrier(register, object));
+            }
+            let at = code.len();
+            code.push(Do::Jump(0));
+            self.block(code, 2, depth - 1);
+            code.push(Do::OnceEnd(object));
+            code[at] = Do::Once(object, code.len());
+            return;
+        }
         let (enter, leave) = guard(&mut self.random, self.features, object);
         if self.features == Features::Semaphores && self.random.one_in(2) {
             return code.push(leave);

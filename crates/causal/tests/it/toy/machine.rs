@@ -29,6 +29,8 @@ pub enum Standing {
     Waiting,
     /// Before it acquires the mutex of its wait again. Whether it was woken.
     Relocking(bool),
+    /// At a barrier. Once all have arrived: whether it was the last.
+    Arrived(Option<bool>),
     Ended,
 }
 
@@ -52,6 +54,10 @@ pub struct State {
     written: BTreeSet<u64>,
     readers: BTreeMap<u64, u32>,
     tokens: Vec<u64>,
+    /// The control words whose initialiser runs.
+    initialising: BTreeSet<u64>,
+    /// The threads that wait at each barrier.
+    arrived: BTreeMap<u64, Vec<usize>>,
     /// In the order in which they came.
     queues: BTreeMap<u64, Vec<usize>>,
     pub threads: Vec<Thread>,
@@ -145,6 +151,8 @@ pub const CONDITION: u64 = 0x2000;
 const THREAD: u64 = 0x3000;
 const SEMAPHORE: u64 = 0x4000;
 const RWLOCK: u64 = 0x5000;
+const ONCE: u64 = 0x6000;
+const BARRIER: u64 = 0x7000;
 
 impl State {
     /// The beginning of a program. The main thread has run up to its first visible instruction.
@@ -155,11 +163,14 @@ impl State {
             written: BTreeSet::new(),
             readers: BTreeMap::new(),
             tokens: program.tokens.clone(),
+            initialising: BTreeSet::new(),
+            arrived: BTreeMap::new(),
             queues: BTreeMap::new(),
             threads: Vec::new(),
             over: None,
         };
-        recorder.trace.counts = (SEMAPHORE..).zip(program.tokens.iter().copied()).collect();
+        let (tokens, parties) = (program.tokens.iter().copied(), program.parties.iter().copied());
+        recorder.trace.counts = (SEMAPHORE..).zip(tokens).chain((BARRIER..).zip(parties)).collect();
         state.create(0, None);
         recorder.trace.threads.push(None);
         state.threads[0].standing = Standing::Before;
@@ -197,6 +208,7 @@ impl State {
             Standing::Ended => false,
             Standing::Start => true,
             Standing::Waiting => matches!(self.next(program, thread), Some(Do::TimedWait(..))),
+            Standing::Arrived(last) => last.is_some(),
             Standing::Relocking(_) => match self.next(program, thread) {
                 Some(Do::Wait(_, mutex) | Do::TimedWait(_, _, mutex)) => free(mutex),
                 _ => unreachable!("only waits acquire again"),
@@ -204,6 +216,7 @@ impl State {
             Standing::Before => match self.next(program, thread) {
                 Some(Do::Lock(mutex)) => free(mutex),
                 Some(Do::Take(semaphore)) => self.tokens[*semaphore as usize] > 0,
+                Some(Do::Once(control, _)) => !self.initialising.contains(control),
                 Some(Do::ReadLock(lock)) => self.can_read(*lock),
                 Some(Do::WriteLock(lock)) => self.can_write(*lock),
                 Some(Do::Join(nth)) => {
@@ -238,6 +251,8 @@ impl State {
         match (&self.threads[thread].standing, self.next(program, thread)?) {
             (Standing::Before, Do::Lock(mutex)) => Some((Op::Lock, MUTEX + mutex)),
             (Standing::Before, Do::Take(semaphore)) => Some((Op::SemWait, SEMAPHORE + semaphore)),
+            (Standing::Before, Do::Once(control, _)) => Some((Op::Once, ONCE + control)),
+            (Standing::Arrived(None), Do::Barrier(_, barrier)) => Some((Op::Barrier, BARRIER + barrier)),
             (Standing::Before, Do::ReadLock(lock)) => Some((Op::ReadLock, RWLOCK + lock)),
             (Standing::Before, Do::WriteLock(lock)) => Some((Op::WriteLock, RWLOCK + lock)),
             (Standing::Before, Do::Join(nth)) => Some((Op::Join, self.threads[thread].children[*nth] as u64)),
@@ -334,6 +349,20 @@ impl State {
                 recorder.sync(thread, place, Op::Relock, MUTEX + mutex, true);
                 recorder.touches.push((MUTEX + mutex, true));
             }
+            Standing::Arrived(last) => {
+                let Some(&Do::Barrier(register, barrier)) = self.next(program, thread) else {
+                    unreachable!()
+                };
+                let last = last.expect("all have arrived");
+                recorder.sync(thread, place, Op::BarrierLeave, BARRIER + barrier, true);
+                if let Some(register) = register {
+                    recorder.sync(thread, place, Op::BarrierLast, BARRIER + barrier, last);
+                    self.threads[thread].registers[register] = Value::known(last.into());
+                }
+                self.threads[thread].standing = Standing::Before;
+                self.threads[thread].pc += 1;
+                recorder.touches.push((THREAD + thread as u64, true));
+            }
             Standing::Before => match self.next(program, thread).cloned() {
                 None => {
                     if thread == 0 {
@@ -369,7 +398,6 @@ impl State {
         recorder: &mut Recorder,
         choices: &mut dyn Choices,
     ) {
-        let _ = program;
         match next {
             Do::Load(register, place, size) => {
                 let Some(address) = self.address(thread, pc, &place, recorder) else { return };
@@ -412,6 +440,35 @@ impl State {
                 self.owners.remove(&mutex);
                 recorder.sync(thread, pc, Op::Unlock, MUTEX + mutex, true);
                 recorder.touches.push((MUTEX + mutex, true));
+            }
+            Do::Once(control, done) => {
+                recorder.sync(thread, pc, Op::Once, ONCE + control, true);
+                recorder.trace.atomics.push(pc);
+                let found = self.read(thread, pc, ONCE + control, 1, false, recorder);
+                let runs = recorder.apply(ValueOp::Eq, 8, 1, &[found, Value::known(0)]).unwrap();
+                branch(thread, pc, runs, recorder);
+                if runs.number == 1 {
+                    self.initialising.insert(control);
+                } else {
+                    recorder.sync(thread, pc, Op::OnceEnd, ONCE + control, true);
+                    self.threads[thread].pc = done;
+                }
+                recorder.touches.push((ONCE + 0x800 + control, true));
+            }
+            Do::Barrier(_, barrier) => {
+                recorder.sync(thread, pc, Op::Barrier, BARRIER + barrier, true);
+                recorder.touches.push((BARRIER + barrier, true));
+                self.threads[thread].pc -= 1;
+                let waiting = self.arrived.entry(barrier).or_default();
+                if waiting.len() as u64 + 1 < program.parties[barrier as usize] {
+                    waiting.push(thread);
+                    self.threads[thread].standing = Standing::Arrived(None);
+                } else {
+                    for other in std::mem::take(waiting) {
+                        self.threads[other].standing = Standing::Arrived(Some(false));
+                    }
+                    self.threads[thread].standing = Standing::Arrived(Some(true));
+                }
             }
             Do::ReadLock(lock) => {
                 *self.readers.entry(lock).or_default() += 1;
@@ -559,6 +616,13 @@ impl State {
                     branch(thread, pc, holds, recorder);
                 }
                 Do::Jump(target) => to = *target,
+                Do::OnceEnd(control) => {
+                    self.write(thread, pc, ONCE + control, 1, Value::known(1), recorder);
+                    recorder.trace.atomics.push(pc);
+                    recorder.sync(thread, pc, Op::OnceEnd, ONCE + control, true);
+                    self.initialising.remove(control);
+                    recorder.touches.push((ONCE + 0x800 + control, true));
+                }
                 Do::Switch(value) => {
                     let Some(value) = self.value(thread, pc, value, recorder) else { return };
                     let three = Value::known(3);

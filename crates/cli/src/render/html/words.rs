@@ -60,6 +60,9 @@ pub fn verb(op: Op) -> &'static str {
         Op::TestCancel => "tests for cancellation",
         Op::SemGetValue => "reads the value of",
         Op::SemInit => "initialises",
+        Op::OnceEnd => "has run once",
+        Op::BarrierLeave => "leaves",
+        Op::BarrierLast => "is the last at",
         Op::TryJoin => "tries to join",
         Op::StreamLock => "locks stream",
         Op::StreamUnlock => "unlocks stream",
@@ -106,7 +109,10 @@ pub fn kind(op: Op) -> &'static str {
         | Op::FutexWake
         | Op::FutexRequeue
         | Op::Barrier
+        | Op::BarrierLeave
+        | Op::BarrierLast
         | Op::Once
+        | Op::OnceEnd
         | Op::Wake
         | Op::Spurious
         | Op::SystemV => "waits and wake-ups",

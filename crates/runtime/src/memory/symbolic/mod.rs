@@ -98,6 +98,20 @@ pub fn takes_result(of: usize, place: usize, pc: usize) {
     }
 }
 
+/// The running thread finds the initialiser of a `pthread_once` done, or is going to run it.
+pub fn finds_once(control: usize, done: bool, pc: usize) {
+    if symbolic_log::is_on() {
+        results::finds_once(control, done, pc);
+    }
+}
+
+/// The initialiser that the running thread has run is done.
+pub fn runs_once(control: usize) {
+    if symbolic_log::is_on() {
+        results::runs_once(control);
+    }
+}
+
 /// The address of a new block may depend on what other threads have allocated, which no event says.
 pub fn depends_on_allocations() {
     if symbolic_log::is_on() {
