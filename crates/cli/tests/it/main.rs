@@ -13,4 +13,6 @@ mod mcp;
 mod pages;
 mod rooms;
 mod symbolic;
+mod symbolic_sync;
+mod symbolic_table;
 mod verdicts;
