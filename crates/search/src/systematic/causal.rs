@@ -82,6 +82,11 @@ impl Causal {
         let Options { inputs, meetings, rounds, .. } = options;
         Saved { inputs, meetings, rounds, history: Vec::new(), ledger: Ledger::default() }.into()
     }
+
+    /// Whether this search was read back and has not run all executions again that it had before.
+    pub fn runs_again(&self) -> bool {
+        !self.rerun.is_empty() || !self.running_again.is_empty()
+    }
 }
 
 impl Strategy for Causal {
@@ -94,7 +99,7 @@ impl Strategy for Causal {
             return Some(plan);
         }
         // A search that was read back knows nothing before those plans are done.
-        if !self.running_again.is_empty() {
+        if self.runs_again() {
             return None;
         }
         let plan = self.search.next_plan()?;

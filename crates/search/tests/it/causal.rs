@@ -1,7 +1,7 @@
 //! The solver-driven search as a strategy: executions with symbolic traces, without, and searches that are saved.
 
 use heisen_causal::Options;
-use heisen_search::{Causal, Search, Status, Strategy};
+use heisen_search::{Causal, Portfolio, Search, Status, Strategy};
 use heisen_trace::symbolic::{EventKind, Node, NodeId, Operand, SymbolicEvent, SymbolicTrace};
 use heisen_trace::{End, Execution, Op, Plan, ValueOp};
 use std::sync::Arc;
@@ -123,4 +123,54 @@ fn a_program_without_symbolic_traces_proves_nothing() {
     let Status { exhausted, exhaustive, missing, .. } = search.status();
     assert_eq!((exhausted, exhaustive), (true, false));
     assert!(missing[0].contains("not built symbolically"), "{missing:?}");
+}
+
+/// Runs so many plans of a portfolio with a solver. Returns how often which status was found by whom: `true` for the
+/// solver.
+fn drive_portfolio(search: &mut Search, most: usize) -> Vec<(bool, End)> {
+    let mut ends = Vec::new();
+    while ends.len() < most {
+        let plan = search.next().expect("samplers never end");
+        let of_solver = search.needs_symbolic();
+        if of_solver {
+            assert_eq!(search.next(), None, "its plan runs alone");
+        }
+        let execution = if of_solver { run(&plan, &FAILS_FOR) } else { plain(End::Exit(0)) };
+        ends.push((of_solver, execution.end.clone()));
+        search.done(&plan, &execution);
+    }
+    ends
+}
+
+fn portfolio() -> Search {
+    Portfolio::new(1).with_solver(Options::default()).into()
+}
+
+#[test]
+fn the_portfolio_gives_the_solver_its_turns() {
+    let mut search = portfolio();
+    let all = drive_portfolio(&mut search, 40);
+    let turns: Vec<usize> = (0..40).filter(|&at| all[at].0).collect();
+    // Two, three, four ... executions of samplers lie between them.
+    assert_eq!(turns, [1, 4, 8, 13, 19]);
+    let found: Vec<End> = all.into_iter().filter(|(of_solver, _)| *of_solver).map(|(_, end)| end).collect();
+    assert_eq!(sorted(&found), [0, 1, 2, 3, 4]);
+    let Status { exhausted, exhaustive, executions, .. } = search.status();
+    assert_eq!((exhausted, exhaustive, executions), (false, false, 40), "samplers prove nothing");
+}
+
+#[test]
+fn a_saved_portfolio_goes_on_with_its_solver() {
+    let expected = drive_portfolio(&mut portfolio(), 40);
+    for cut in 0..20 {
+        let mut search = portfolio();
+        drive_portfolio(&mut search, cut);
+        // Saved while a plan is out.
+        search.next();
+        let mut resumed: Search = serde_json::from_str(&serde_json::to_string(&search).unwrap()).unwrap();
+        let again = expected[..cut].iter().filter(|(of_solver, _)| *of_solver).count();
+        let rerun = drive_portfolio(&mut resumed, again);
+        assert!(rerun.iter().all(|(of_solver, _)| *of_solver), "after {cut}");
+        assert_eq!(drive_portfolio(&mut resumed, 40 - cut), expected[cut..], "after {cut}");
+    }
 }
