@@ -29,6 +29,8 @@ pub struct Encoding {
     pub barriers: Barriers,
     joins: Joins,
     pub deadlocks: Deadlocks,
+    /// Whether a thread has released a read-write lock that it had not acquired.
+    pub foreign_release: bool,
     /// Whether the values of inputs are open.
     pub chooses_inputs: bool,
     /// By the node of a pin: that its value is the outcome.
@@ -128,6 +130,7 @@ impl Encoding {
             barriers,
             joins,
             deadlocks,
+            foreign_release: false,
             chooses_inputs,
             pinned,
         };
@@ -318,7 +321,11 @@ impl Encoding {
                 }
                 self.acquire(node, object, false);
             }
-            (Op::Unlock | Op::RwUnlock, true) => self.release(node, object),
+            (Op::Unlock | Op::RwUnlock, true) => {
+                // A mutex that another thread holds stays as it is.
+                self.foreign_release |= op == Op::RwUnlock && tree.held(node, object).is_none();
+                self.release(node, object);
+            }
             (Op::TryLock | Op::TimedLock | Op::TryWriteLock, false) => {
                 mutexes.fail(clauses, tree, node, object, false);
             }

@@ -72,6 +72,9 @@ pub fn insert(
     if encoding.memory.contradicted || encoding.semaphores.contradicted || encoding.barriers.contradicted {
         exactness.add(Reason::InitialValues);
     }
+    if encoding.foreign_release {
+        exactness.add(Reason::Operation(Op::RwUnlock));
+    }
     if encoding.semaphores.reused {
         exactness.add(Reason::Reinitialised);
     }
