@@ -174,14 +174,12 @@ fn barriers_separate_rounds() {
 #[test]
 fn initialisers_run_once() {
     let with = |control: &str| {
-        let shared = format!(
-            "static pthread_once_t o = PTHREAD_ONCE_INIT, o2 = PTHREAD_ONCE_INIT; static int x;
-            static void adds(void) {{ x++; }}
-            static void unused(void) {{ (void)o2; }}"
-        );
+        let shared = "static pthread_once_t o = PTHREAD_ONCE_INIT, o2 = PTHREAD_ONCE_INIT; static int x;
+            static void adds(void) { x++; }
+            static void unused(void) { (void)o2; }";
         let second = format!("pthread_once(&{control}, adds); unused(); assert(x == 1);");
         let after = format!("{JOINS} assert(x == 1);");
-        program(&shared, "pthread_once(&o, adds); assert(x == 1);", &second, "", &after)
+        program(shared, "pthread_once(&o, adds); assert(x == 1);", &second, "", &after)
     };
     finds_and_proves("assertion", &with("o2"), &with("o"));
 }
