@@ -77,6 +77,7 @@ pub const fn is_modelled(op: Op) -> bool {
             | Op::Assert
             | Op::Throw
             | Op::Point
+            | Op::Section
     )
 }
 

@@ -42,6 +42,7 @@
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
 //! | `encode`, `clauses`, `counters` | from the tree to constraints |
 //! | `memory`, `mutexes`, `conditions`, `semaphores`, `barriers`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `bounds` | when the caller stops it, and its memory |
 //! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
@@ -50,6 +51,7 @@
 #![forbid(unsafe_code)]
 
 mod barriers;
+mod bounds;
 mod clauses;
 mod conditions;
 mod counters;
@@ -70,5 +72,6 @@ mod semaphores;
 mod steps;
 mod tree;
 
+pub use bounds::Stop;
 pub use exactness::{Counted, Exactness};
 pub use search::{Causal, Options, ROUNDS, Status};

@@ -407,7 +407,7 @@ fn input_and_schedule_are_found_together() {
     sandbox.write("parser.c", PARSER);
     let found = sandbox.heisen(&["check", "--no-explain", "--inputs", "parser.c"]).expect(1);
     // "HEIS", the first byte lowest.
-    let inputs = "  with these inputs:\n    message = 1397310792 (0x53494548)\n";
+    let inputs = "  with these inputs:\n    message = 1397310792 (0x53494548, \"HEIS\")\n";
     assert!(found.out.contains(inputs), "{}", found.out);
     let schedules = std::fs::read_dir(sandbox.path(".heisen")).expect("a directory");
     let schedule = schedules

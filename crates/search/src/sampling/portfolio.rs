@@ -47,7 +47,7 @@ use crate::sampling::pos::Events;
 use crate::sampling::random::Walk;
 use crate::sampling::solver_arm::SolverArm;
 use crate::sampling::surw::Uniform;
-use crate::{Guarantee, Status, Strategy};
+use crate::{Guarantee, Halt, Room, Status, Strategy};
 use heisen_trace::{Execution, Plan, Policy};
 use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
@@ -267,6 +267,18 @@ impl Strategy for Portfolio {
 
     fn needs_decisions(&self) -> bool {
         self.samplers.needs_decisions()
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        if let Some(solver) = &mut self.solver {
+            solver.heed(halt);
+        }
+    }
+
+    fn bound_memory(&mut self, room: Room) {
+        if let Some(solver) = &mut self.solver {
+            solver.bound_memory(room);
+        }
     }
 
     fn needs_symbolic(&self) -> bool {

@@ -5,7 +5,7 @@
 //! executions after the one before, and later ones [`RAREST`] executions. As each of its executions decides what it asks
 //! next, none of them runs beside another execution.
 
-use crate::{Causal, Strategy};
+use crate::{Causal, Halt, Room, Strategy};
 use heisen_causal::Options;
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,16 @@ impl SolverArm {
     pub fn give_back_unrun(&mut self, plan: &Plan) {
         self.is_out = false;
         self.causal.give_back_unrun(plan);
+    }
+
+    /// See [`Strategy::heed`].
+    pub fn heed(&mut self, halt: Halt) {
+        self.causal.heed(halt);
+    }
+
+    /// See [`Strategy::bound_memory`].
+    pub fn bound_memory(&mut self, room: Room) {
+        self.causal.bound_memory(room);
     }
 
     /// How many executions it has had.

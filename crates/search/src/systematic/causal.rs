@@ -11,11 +11,12 @@
 //! executions give the same search.
 
 use crate::store::ledger::Ledger;
-use crate::{Status, Strategy};
+use crate::{Halt, Room, Status, Strategy};
 use heisen_causal::Options;
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Solver-driven search; see the head of this file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -134,6 +135,14 @@ impl Strategy for Causal {
 
     fn needs_symbolic(&self) -> bool {
         true
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        self.search.heed(Arc::new(move || halt.is_asked()));
+    }
+
+    fn bound_memory(&mut self, room: Room) {
+        self.search.bound_memory(room.bytes);
     }
 
     fn status(&self) -> Status {
