@@ -232,6 +232,18 @@ pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), p
     }
 }
 
+/// Logs that a thread frees a block of this size.
+#[cold]
+pub fn freed(step: u32, thread: u16, (address, size): (usize, usize), pc: usize) {
+    settle();
+    let before = slot().report.events.load(Relaxed);
+    event(step, thread, Op::Free, address, pc);
+    let index = slot().report.events.load(Relaxed) as usize;
+    if index != before as usize {
+        wire().events[(index - 1) % MAX_EVENTS][3].store(size as u64, Relaxed);
+    }
+}
+
 /// Adds the value to the last logged write.
 pub fn settle() {
     let (index, address, size) = LOG.written.replace((0, 0, 0));

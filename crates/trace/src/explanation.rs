@@ -62,7 +62,7 @@ pub struct Moment {
     pub value: Option<u64>,
     /// The size of that value in bytes; 0 if there is none.
     pub size: u8,
-    /// That value as its type shows it: `100`, `true`, `READY`, `&queue`. Empty if there is none.
+    /// That value as its type shows it: `100`, `true`, `READY`, `&queue`. Empty if there is none, and for a wrong access.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Its place in the source; empty if unknown.
@@ -73,6 +73,11 @@ impl Moment {
     /// Whether it reads or writes memory.
     pub fn is_access(&self) -> bool {
         self.value.is_some()
+    }
+
+    /// The value of an access as its type shows it. A wrong access, such as one to freed memory, has none.
+    pub fn shown_value(&self) -> Option<&str> {
+        self.value.and(Some(self.text.as_str())).filter(|text| !text.is_empty())
     }
 
     /// Whether it writes memory.

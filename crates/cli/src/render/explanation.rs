@@ -95,8 +95,8 @@ pub fn deed(moment: &Moment) -> String {
         op => verb(op),
     };
     let object = if moment.object.is_empty() { String::new() } else { format!(" {}", moment.object) };
-    match moment.value {
-        Some(_) => format!("{verb}{object} = {}", moment.text),
+    match moment.shown_value() {
+        Some(value) => format!("{verb}{object} = {value}"),
         None => format!("{verb}{object}"),
     }
 }
@@ -130,8 +130,10 @@ fn distinction(moment: &Moment, story: &[Moment]) -> String {
         String::new()
     } else if !moment.place.is_empty() && differs(|moment| &moment.place) {
         format!(" ({})", moment.place)
-    } else if moment.is_access() && differs(|moment| &moment.text) {
-        format!(" (value {})", moment.text)
+    } else if let Some(value) = moment.shown_value()
+        && differs(|moment| &moment.text)
+    {
+        format!(" (value {value})")
     } else {
         String::new()
     }

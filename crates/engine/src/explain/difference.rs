@@ -40,6 +40,16 @@ pub fn events(closeup: &Closeup) -> Vec<RecordedEvent> {
         .collect()
 }
 
+/// The name of a block, by that of its first bytes: `*queue` for `queue->items`.
+fn block_name(first: &str) -> String {
+    let (name, number) =
+        first.split_once(" #").map_or((first, String::new()), |(n, k)| (n, format!(" #{k}")));
+    match name.rsplit_once("->") {
+        Some((pointer, _)) => format!("*{pointer}{number}"),
+        None => first.to_owned(),
+    }
+}
+
 /// The operations of a recorded execution.
 pub(crate) fn flow(closeup: &Closeup) -> Flow {
     let mut switched = Switched::of(&closeup.switches);
@@ -52,7 +62,10 @@ pub(crate) fn flow(closeup: &Closeup) -> Flow {
                 step: event.step,
                 thread: event.thread,
                 op: event.op,
-                object: line.object.clone(),
+                object: match event.op {
+                    Op::Free => block_name(&line.object),
+                    _ => line.object.clone(),
+                },
                 value: event.access.map(|access| access.value),
                 text: line.value.clone(),
                 size: event.access.map_or(0, |access| access.size),
@@ -69,7 +82,14 @@ pub(crate) fn flow(closeup: &Closeup) -> Flow {
             clock,
         }
     });
-    Flow::new(observed.collect())
+    let mut observed: Vec<Observed> = observed.collect();
+    // What a wrong access reads or writes is no value of the program.
+    if closeup.block.is_some()
+        && let Some(last) = observed.last_mut()
+    {
+        last.moment.text.clear();
+    }
+    Flow::new(observed)
 }
 
 /// The events for their vector clocks. The log of a creation has the start function; which thread it created follows
@@ -151,6 +171,12 @@ fn lines(stack: &Stack) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_is_named_by_the_pointer_to_it() {
+        let names = ["semaphore->value", "a->b->c #2", "*hint #2", "heap block of 8 bytes"];
+        assert_eq!(names.map(block_name), ["*semaphore", "*a->b #2", "*hint #2", "heap block of 8 bytes"]);
+    }
 
     #[test]
     fn a_preemption_belongs_to_the_next_event_of_the_thread_that_runs() {

@@ -2,7 +2,7 @@
 //! do not end.
 
 use crate::explain::classify::Classified;
-use crate::explain::compare::Flow;
+use crate::explain::compare::{Flow, Observed};
 use heisen_trace::explanation::{BugClass, Explanation, Moment, Remedy};
 use heisen_trace::finding::ThreadEnd;
 use heisen_trace::race::Access;
@@ -10,7 +10,7 @@ use heisen_trace::{Finding, FindingKind, Op, Stack};
 
 /// The class, if the kind of the finding says it.
 pub(crate) fn by_kind(finding: &Finding, failing: &Flow) -> Option<Classified> {
-    deadlock(finding, failing).or_else(|| memory(finding))
+    deadlock(finding, failing).or_else(|| memory(finding, failing))
 }
 
 /// What can be said about a finding without another execution: a data race or an endless execution.
@@ -65,10 +65,20 @@ fn deadlock(finding: &Finding, failing: &Flow) -> Option<Classified> {
     Some(Classified { object: locks.join(", "), story, remedies, ..Classified::new(BugClass::Deadlock) })
 }
 
-/// An error in the use of the heap. The finding itself names the allocation, the free and the use.
-fn memory(finding: &Finding) -> Option<Classified> {
-    let used = matches!(finding.kind, FindingKind::UseAfterFree | FindingKind::DoubleFree);
-    used.then(|| Classified::new(BugClass::UseAfterFree))
+/// An error in the use of the heap: the free, and the use that was the last operation.
+fn memory(finding: &Finding, failing: &Flow) -> Option<Classified> {
+    if !matches!(finding.kind, FindingKind::UseAfterFree | FindingKind::DoubleFree) {
+        return None;
+    }
+    let shown = || {
+        let block = finding.block.as_ref()?;
+        let (last, before) = failing.observed.split_last()?;
+        let start = last.address.wrapping_sub(block.offset as u64);
+        let is_free = |event: &&Observed| event.moment.op == Op::Free && event.address == start;
+        let free = before.iter().rev().find(is_free)?;
+        (Some(last.moment.thread) == finding.thread).then(|| vec![free.moment.clone(), last.moment.clone()])
+    };
+    Some(Classified { story: shown().unwrap_or_default(), ..Classified::new(BugClass::UseAfterFree) })
 }
 
 /// A data race: both accesses, and the lock that only one of them holds.

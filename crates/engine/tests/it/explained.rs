@@ -283,6 +283,27 @@ fn the_figure_of_the_paper() {
     assert!(only("failing") > 0, "{found:#}");
 }
 
+/// The free and the use are operations of which one must come first. The wrong access has no value.
+#[test]
+fn a_use_after_free_names_the_free() {
+    let directory = scratch();
+    let found = finding(directory.path(), "published/glibc_sem_post.c", &[]);
+    let why = &found["explanation"];
+    let shown: Vec<[&str; 3]> = why["story"]
+        .as_array()
+        .expect("a story")
+        .iter()
+        .map(|moment| ["thread", "op", "object"].map(|field| moment[field].as_str().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        shown,
+        [["T2", "free", "*semaphore"], ["T1", "atomic_load", "semaphore->waiting"]],
+        "{found:#}"
+    );
+    assert_eq!(why["orderings"], serde_json::json!([{ "first": 0, "second": 1 }]), "{found:#}");
+    assert_eq!(why["story"][1]["text"], Value::Null, "{found:#}");
+}
+
 /// Main initialises a variable, a thread sets it, main reads it: that is no violation of atomicity, whatever fails then.
 /// And only locks that all three accesses hold are said to be held.
 #[test]

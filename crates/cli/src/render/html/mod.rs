@@ -333,7 +333,7 @@ fn action(moment: &Moment) -> String {
 
 /// The value of an access, as in " = 100".
 fn value(moment: &Moment) -> String {
-    moment.value.map_or(String::new(), |_| format!(" = {}", escaped(&moment.text)))
+    moment.shown_value().map_or(String::new(), |value| format!(" = {}", escaped(value)))
 }
 
 fn at(place: &str) -> String {

@@ -52,6 +52,7 @@ pub fn verb(op: Op) -> &'static str {
         Op::Handler => "runs handler",
         Op::Choose => "chooses",
         Op::Alloc => "allocates",
+        Op::Free => "frees",
         Op::Spurious => "wakes spuriously from",
         Op::Point => "reaches point",
         Op::Cancel => "cancels",
@@ -119,7 +120,7 @@ pub fn kind(op: Op) -> &'static str {
         Op::Kill | Op::SigWait | Op::SigMask | Op::Handler | Op::Timer | Op::TimerFd | Op::Sleep => {
             "signals and time"
         }
-        Op::Yield | Op::Choose | Op::Alloc | Op::Point | Op::Section => "other operations",
+        Op::Yield | Op::Choose | Op::Alloc | Op::Free | Op::Point | Op::Section => "other operations",
     }
 }
 

@@ -6,7 +6,7 @@ use crate::memory::race::atomic_order;
 use crate::memory::race::atomic_order::Does;
 use crate::memory::race::mode;
 use crate::memory::tsan::plain;
-use crate::memory::{heap, word_lock};
+use crate::memory::word_lock;
 use crate::platform::program_memory;
 use crate::sched::SCHED;
 use crate::sched::{dependence, faults, spin};
@@ -103,7 +103,12 @@ fn before(op: Op, address: usize, size: usize, pc: usize, changes: impl Fn() -> 
     } else {
         spin::unscheduled_change(op, address, pc, plain::peek(address, size));
     }
-    heap::touch(address, size, true, pc);
+    let does = match (op, changes()) {
+        (Op::AtomicStore, _) => Does::Store,
+        (_, true) => Does::Update,
+        (_, false) => Does::Load,
+    };
+    plain::checked(does.op(), address, size, true, pc);
 }
 
 /// Before an atomic operation that, as things are, only reads the variable; `changes` is as for [`before`].
@@ -119,7 +124,8 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> boo
     } else {
         spin::glance(op, at as usize, pc, value);
     }
-    heap::touch(at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
+    let does = if changes() { Does::Update } else { Does::Load };
+    plain::checked(does.op(), at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
 }
 
 /// After an atomic operation.

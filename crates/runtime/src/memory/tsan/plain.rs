@@ -14,7 +14,7 @@ use heisen_trace::Op;
 use heisen_wire::stop;
 
 /// The operation that an access is to the scheduler.
-const fn op(write: bool) -> Op {
+pub const fn op(write: bool) -> Op {
     if write { Op::MemWrite } else { Op::MemRead }
 }
 
@@ -59,6 +59,15 @@ pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
             access::range(address, size, write, pc);
         }
     }
+}
+
+/// Checks an access of which the log will know only after it is done. If it is wrong, the log ends with it.
+#[inline(always)]
+pub fn checked(op: Op, address: usize, size: usize, write: bool, pc: usize) {
+    if race::is_on(mode::WATCH) && heap::is_wrong(address, size) {
+        watch(op, address, size, pc);
+    }
+    heap::touch(address, size, write, pc);
 }
 
 fn point(address: usize, size: usize, write: bool, pc: usize) {
