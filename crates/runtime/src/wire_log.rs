@@ -209,8 +209,8 @@ pub fn logs_accesses() -> bool {
     LOG.flags.get() & flag::ACCESSES != 0
 }
 
-/// Logs an access of memory with its value. For a read that is the value in memory now. A write is logged before it
-/// is done, so its value is added by the next call of this function or of [`settle`].
+/// Logs an access of memory with its value. For a read or an atomic operation that is the value in memory now. A plain
+/// write is logged before it is done, so its value is added by the next call of this function or of [`settle`].
 pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), pc: usize) {
     settle();
     // Logging is slow, and there may be many accesses between two steps.
@@ -227,7 +227,7 @@ pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), p
     let marks = EVENT_ACCESS | u64::from(size.next_power_of_two().trailing_zeros()) << EVENT_SIZE;
     event[0].store(event[0].load(Relaxed) | marks, Relaxed);
     event[3].store(sys::peek(address, size), Relaxed);
-    if !matches!(op, Op::MemRead | Op::AtomicLoad) {
+    if op == Op::MemWrite {
         LOG.written.set((index, address, size));
     }
 }

@@ -15,7 +15,7 @@ pub enum BugClass {
     OrderViolation,
     /// Threads wait for each other.
     Deadlock,
-    /// A wake-up came before the wait that it should have ended.
+    /// A wake-up did not reach the thread that waits: it came before the wait, or woke another thread.
     LostWakeUp,
     /// A thread went on after a wait although what it waited for was not true.
     MissedRecheck,
@@ -138,6 +138,29 @@ pub enum Remedy {
         /// Where it waits.
         place: String,
     },
+    /// A signal woke a thread that only waited again, while another one waited for the same condition variable.
+    Broadcast {
+        /// The condition variable.
+        condition: String,
+        /// The thread that the signal woke.
+        woken: ThreadId,
+        /// The thread that goes on waiting.
+        thread: ThreadId,
+        /// Where it was signalled.
+        place: String,
+    },
+    /// A thread compares a variable with what it read before. It finds the same value, but in between there was another
+    /// one (the ABA problem).
+    SameValueAgain {
+        /// The variable.
+        variable: String,
+        /// The value.
+        value: String,
+        /// The thread that compares.
+        thread: ThreadId,
+        /// Where it compares.
+        place: String,
+    },
 }
 
 impl Remedy {
@@ -146,7 +169,9 @@ impl Remedy {
         let place = match self {
             Remedy::ReleasedBetween { place, .. }
             | Remedy::LockMissing { place, .. }
-            | Remedy::WaitInLoop { place, .. } => place,
+            | Remedy::WaitInLoop { place, .. }
+            | Remedy::Broadcast { place, .. }
+            | Remedy::SameValueAgain { place, .. } => place,
             Remedy::LockOrder { .. } => return,
         };
         if place == from {
@@ -274,6 +299,9 @@ pub struct Explanation {
     /// Indices of operations of the story that the failure prevented: only passing executions have them.
     #[serde(default)]
     pub pending: Vec<usize>,
+    /// Operations of the story that a thread waits to do when the execution ends, as indices.
+    #[serde(default)]
+    pub waiting: Vec<usize>,
     /// The pairs of them that must come in this order for the failure.
     pub orderings: Vec<Ordering>,
     /// What confirms that the orderings are necessary. `None` if they were only seen reversed in a passing execution.

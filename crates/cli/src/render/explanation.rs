@@ -65,20 +65,30 @@ fn line(out: &mut String, text: &str) {
 /// The operations that matter, one a line. Those of other threads than the first are indented.
 fn story(out: &mut String, explanation: &Explanation, paint: Paint) {
     let Some(first) = explanation.story.first() else { return };
-    let words = |moment: &Moment| {
+    let words = |(index, moment): (usize, &Moment)| {
         let indent = if moment.thread == first.thread { "" } else { "  " };
-        format!("{indent}{} {}", moment.thread, deed(moment))
+        let deed = match explanation.waiting.contains(&index) {
+            true => format!("waits for {}", moment.object),
+            false => deed(moment),
+        };
+        format!("{indent}{} {deed}", moment.thread)
     };
-    let width = explanation.story.iter().map(|moment| words(moment).chars().count()).max().unwrap_or(0);
+    let all = || explanation.story.iter().enumerate();
+    let width = all().map(|moment| words(moment).chars().count()).max().unwrap_or(0);
+    let mut last = String::new();
     let between = explanation.story.iter().position(|moment| moment.thread != first.thread);
-    for (index, moment) in explanation.story.iter().enumerate() {
+    for (index, moment) in all() {
         let mark = match explanation.class {
             _ if explanation.pending.contains(&index) => "   <- had not happened yet",
             BugClass::AtomicityViolation if between == Some(index) => "   <- in between",
             _ => "",
         };
-        let text = format!("       {:width$}   {}{mark}", words(moment), paint.faint(&moment.place));
-        line(out, text.trim_end());
+        let text = format!("       {:width$}   {}{mark}", words((index, moment)), paint.faint(&moment.place));
+        // A statement may do the same operation twice.
+        if text != last {
+            line(out, text.trim_end());
+        }
+        last = text;
     }
 }
 
@@ -177,6 +187,14 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
             Remedy::WaitInLoop { thread, variable, place } => format!(
                 "{thread} does not read `{variable}` again after its wait ({place}); a loop around the wait would"
             ),
+            Remedy::Broadcast { condition, woken, thread, place } => format!(
+                "the signal of `{condition}` ({place}) wakes {woken}, which only waits again, and not {thread}; a \
+                 broadcast would wake both"
+            ),
+            Remedy::SameValueAgain { variable, value, thread, place } => format!(
+                "{thread} compares `{variable}` and finds {value} again ({place}), but it was changed in between (ABA); \
+                 a counter in `{variable}` would show that"
+            ),
             Remedy::LockOrder { locks } => {
                 let locks: Vec<&str> = locks.iter().map(String::as_str).collect();
                 format!("all threads should take {} in the same order", names(&locks))
@@ -245,7 +263,7 @@ pub fn name_all(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match (name.as_str(), field.as_u64()) {
-                    ("thread", Some(number)) => *field = format!("T{number}").into(),
+                    ("thread" | "woken", Some(number)) => *field = format!("T{number}").into(),
                     ("op", _) => {
                         if let Ok(op) = serde_json::from_value::<Op>(field.clone()) {
                             *field = op.name().into();

@@ -40,16 +40,6 @@ pub fn events(closeup: &Closeup) -> Vec<RecordedEvent> {
         .collect()
 }
 
-/// The name of a block, by that of its first bytes: `*queue` for `queue->items`.
-fn block_name(first: &str) -> String {
-    let (name, number) =
-        first.split_once(" #").map_or((first, String::new()), |(n, k)| (n, format!(" #{k}")));
-    match name.rsplit_once("->") {
-        Some((pointer, _)) => format!("*{pointer}{number}"),
-        None => first.to_owned(),
-    }
-}
-
 /// The operations of a recorded execution.
 pub(crate) fn flow(closeup: &Closeup) -> Flow {
     let mut switched = Switched::of(&closeup.switches);
@@ -62,10 +52,7 @@ pub(crate) fn flow(closeup: &Closeup) -> Flow {
                 step: event.step,
                 thread: event.thread,
                 op: event.op,
-                object: match event.op {
-                    Op::Free => block_name(&line.object),
-                    _ => line.object.clone(),
-                },
+                object: line.object.clone(),
                 value: event.access.map(|access| access.value),
                 text: line.value.clone(),
                 size: event.access.map_or(0, |access| access.size),
@@ -171,12 +158,6 @@ fn lines(stack: &Stack) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_block_is_named_by_the_pointer_to_it() {
-        let names = ["semaphore->value", "a->b->c #2", "*hint #2", "heap block of 8 bytes"];
-        assert_eq!(names.map(block_name), ["*semaphore", "*a->b #2", "*hint #2", "heap block of 8 bytes"]);
-    }
 
     #[test]
     fn a_preemption_belongs_to_the_next_event_of_the_thread_that_runs() {

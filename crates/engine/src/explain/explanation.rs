@@ -96,7 +96,7 @@ fn explained(
     let evidence = found.as_ref().map(|found| Evidence { failing: found.failing, passing: found.passing });
     let reversed_in = found.map_or_else(Vec::new, |found| found.reversed_in);
     let runs = reversed_in.iter().map(|&index| near.passing_plans[index].clone()).collect();
-    let Classified { class, object, mut story, orderings, mut remedies, pending } = classified;
+    let Classified { class, object, mut story, orderings, mut remedies, pending, waiting } = classified;
     let point = no_return(&mut runner, plan, &failure, &failing, effort)?;
     let innermost: Vec<String> = story.iter().map(|moment| moment.place.clone()).collect();
     // The point of no return first, as its place is more likely to be missing than those of the story.
@@ -111,6 +111,7 @@ fn explained(
         object,
         story,
         pending,
+        waiting,
         orderings,
         evidence,
         remedies,

@@ -133,7 +133,9 @@ pub fn meaning(class: BugClass, object: &str) -> String {
         }
         BugClass::OrderViolation => format!("An access{of} ran before the access that it needs."),
         BugClass::Deadlock => "Threads wait for each other.".to_owned(),
-        BugClass::LostWakeUp => format!("A wake-up{of} came before the wait that it should have ended."),
+        BugClass::LostWakeUp => {
+            format!("A wake-up{of} came before the wait that it should have ended, or woke another thread.")
+        }
         BugClass::UseAfterFree if object.is_empty() => {
             "A thread used memory after it was freed, or freed it twice.".to_owned()
         }
