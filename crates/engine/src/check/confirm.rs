@@ -6,7 +6,7 @@ use super::options::Kind;
 use super::outcome::Tally;
 use super::predictions;
 use crate::error::Result;
-use crate::explain::close_up::{Closeup, Recorder};
+use crate::explain::close_up::{Closeup, Recorder, circle};
 use crate::explain::divergence;
 use crate::explain::divergence::Difference;
 use crate::explain::explanation::explain;
@@ -19,7 +19,7 @@ use crate::process::run_config::{Output, RunConfig, Symbolic};
 use crate::process::slots::{Detail, Job, Operation};
 use crate::process::zygote::Zygote;
 use heisen_trace::finding::{Minimised, SwitchKind, ThreadEnd};
-use heisen_trace::{Finding, FindingKind, Note, Plan, Policy, Stack, ThreadId};
+use heisen_trace::{Finding, FindingKind, Note, Plan, Policy, Stack};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,26 +48,19 @@ fn is_same_failure(one: &Closeup, other: &Closeup) -> bool {
     let kind = one.verdict.as_ref().map(|verdict| verdict.kind);
     let same = match kind {
         Some(FindingKind::Livelock | FindingKind::GoodSamaritan) => repeats_the_same(one, other),
-        Some(FindingKind::Deadlock) => circle(one).is_some_and(|places| Some(places) == circle(other)),
+        Some(FindingKind::Deadlock) => {
+            let waits = waits_in_circle(one);
+            !waits.is_empty() && waits == waits_in_circle(other)
+        }
         _ => false,
     };
     one.signature() == other.signature() || same && kind == other.verdict.as_ref().map(|verdict| verdict.kind)
 }
 
-/// The places at which threads wait for each other in a circle. Which threads wait for those is chance.
-fn circle(closeup: &Closeup) -> Option<BTreeSet<String>> {
-    let holder = |thread: ThreadId| closeup.threads.iter().find(|end| end.thread == thread)?.holder;
-    let path = |from: ThreadId| std::iter::successors(holder(from), |&thread| holder(thread));
-    let length = closeup.threads.len();
-    let is_inside = |end: &&ThreadEnd| path(end.thread).take(length).any(|thread| thread == end.thread);
+/// The locks of a circle, with the places where threads wait for them. Who waits besides is chance.
+fn waits_in_circle(closeup: &Closeup) -> BTreeSet<(String, String)> {
     let place = |end: &ThreadEnd| end.stack.place().map_or(String::new(), |frame| frame.place());
-    let places: BTreeSet<String> = closeup
-        .threads
-        .iter()
-        .filter(is_inside)
-        .map(|end| format!("{} {}", end.object, place(end)))
-        .collect();
-    (!places.is_empty()).then_some(places)
+    circle(&closeup.threads).into_iter().map(|end| (end.object.clone(), place(end))).collect()
 }
 
 /// Whether the threads of two endless executions repeat the same operations. Where they were when the steps were over is

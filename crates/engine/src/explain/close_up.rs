@@ -35,6 +35,7 @@ use heisen_trace::finding::{Block, GlobalValues, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Op, Race, Schedule, Stack, ThreadId, World};
 use heisen_wire::Wire;
+pub(crate) use messages::circle;
 pub use messages::panic_words;
 use messages::{abort_words, describe_deadlock};
 use moments::{Names, Wanted};

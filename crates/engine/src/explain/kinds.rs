@@ -2,6 +2,7 @@
 //! do not end.
 
 use crate::explain::classify::Classified;
+use crate::explain::close_up::circle;
 use crate::explain::compare::{Flow, Observed};
 use heisen_trace::explanation::{BugClass, Explanation, Moment, Remedy};
 use heisen_trace::finding::ThreadEnd;
@@ -66,8 +67,10 @@ fn deadlock(finding: &Finding, failing: &Flow) -> Option<Classified> {
             ..Classified::new(BugClass::LostWakeUp)
         });
     }
-    let cycle: Vec<&ThreadEnd> =
-        finding.threads.iter().filter(|thread| thread.blocked && thread.holder.is_some()).collect();
+    let mut cycle = circle(&finding.threads);
+    if cycle.is_empty() {
+        cycle = finding.threads.iter().filter(|end| end.blocked && end.holder.is_some()).collect();
+    }
     let mut locks: Vec<String> = cycle.iter().map(|thread| thread.object.clone()).collect();
     locks.dedup();
     let (mut story, mut waiting) = (Vec::new(), Vec::new());

@@ -60,6 +60,7 @@ pub type SamePlace<'a> = dyn FnMut(&Plan) -> Result<bool> + 'a;
 /// Runs candidates, and remembers the cheapest one that failed.
 struct Minimiser<'a, 'f> {
     zygote: Zygote,
+    instrumented: bool,
     expect_exit: i32,
     wanted: &'a Verdict,
     /// The code address at which the wanted failure ended the execution; 0 if only a close-up can tell. A deadlock ends
@@ -90,8 +91,9 @@ pub fn minimise(
     let best = blocks(&run, wanted);
     let (before, pcs) = (best.preemptions(), vec![run.tail.pc]);
     let end = Instant::now() + effort.time;
+    let instrumented = program.instrumented;
     let mut minimiser =
-        Minimiser { zygote, expect_exit, wanted, pcs, same_place, best, runs: 1, effort, end };
+        Minimiser { zygote, instrumented, expect_exit, wanted, pcs, same_place, best, runs: 1, effort, end };
     if wanted.is_endless() {
         // Candidates that fail are long, so the search comes first: it ends with the first of them.
         minimiser.shortest_prefix()?;
@@ -165,14 +167,19 @@ impl Minimiser<'_, '_> {
     /// Searches the schedules with fewer preemptions, from 0 on.
     fn fewer_preemptions(&mut self) -> Result<()> {
         let Some(bound) = self.best.preemptions().checked_sub(1) else { return Ok(()) };
-        let mut search = Icb::new(Some(bound));
+        let search = Icb::new(Some(bound));
+        // Only where all accesses are seen, the same state means the same future.
+        let (mut search, detail) = match self.instrumented {
+            true => (search.cached(), Detail::States),
+            false => (search, Detail::Decisions),
+        };
         while !self.is_over() {
             let plans: Vec<Plan> = std::iter::from_fn(|| search.next()).take(BATCH).collect();
             if plans.is_empty() {
                 return Ok(());
             }
             let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
-            let runs = self.zygote.run_all(&jobs, Detail::Decisions, None)?;
+            let runs = self.zygote.run_all(&jobs, detail, None)?;
             self.runs += runs.len() as u64;
             for (plan, run) in plans.iter().zip(&runs) {
                 // Bounds come in order, so the first that fails has the fewest preemptions.
