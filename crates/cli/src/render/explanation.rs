@@ -21,6 +21,14 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
         "" => String::new(),
         objects => format!(" on {}", names(&objects.split(", ").collect::<Vec<_>>())),
     };
+    let is_lock = |moment: &Moment| moment.op == Op::Lock;
+    let about = match explanation.class {
+        // Without accesses, all that is known are the sections.
+        BugClass::AtomicityViolation if explanation.story.iter().all(is_lock) => {
+            format!(": two sections{}", about.replacen(" on ", " of ", 1))
+        }
+        _ => about,
+    };
     let orders = explanation.orderings.is_empty();
     if explanation.out_of_time && explanation.class == BugClass::Unclassified && orders {
         line(&mut out, &format!("\n  why: unknown: {NOT_COMPARED}"));
@@ -145,7 +153,11 @@ fn distinction(moment: &Moment, story: &[Moment]) -> String {
     {
         format!(" (value {value})")
     } else {
-        String::new()
+        let called_so = |other: &&Moment| *other == moment || same.contains(other);
+        let number = story.iter().filter(called_so).position(|other| other == moment);
+        const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
+        let ordinal = number.and_then(|number| ORDINALS.get(number));
+        ordinal.map_or(String::new(), |ordinal| format!(" (the {ordinal})"))
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn operations<T>(log: &[T], event: impl Fn(&T) -> &Event) -> impl Ite
 }
 
 /// The blocks that one thread frees and another one uses, or frees as well.
-pub(crate) fn shared_blocks<'a>(events: impl Iterator<Item = &'a Event> + Clone) -> HashSet<u64> {
+fn shared_blocks<'a>(events: impl Iterator<Item = &'a Event> + Clone) -> HashSet<u64> {
     let mut blocks: BTreeMap<u64, (u64, HashSet<u16>)> = BTreeMap::new();
     for event in events.clone().filter(|event| event.op == Op::Free) {
         let (bytes, threads) = blocks.entry(event.object).or_default();

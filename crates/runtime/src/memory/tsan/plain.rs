@@ -97,7 +97,8 @@ pub fn peek(address: usize, size: usize) -> u64 {
 #[cold]
 pub fn watch(op: Op, address: usize, size: usize, pc: usize) {
     if wire_log::logs_accesses() {
-        wire_log::access(sched::SCHED.step.get(), sched::me() as u16, op, (address, size), pc);
+        let can_read = || !heap::is_wrong(address, size);
+        wire_log::access(sched::SCHED.step.get(), sched::me() as u16, op, (address, size), pc, can_read);
         pause::at_event(address);
     }
     let wire = wire_log::wire();
