@@ -304,7 +304,8 @@ pub struct Explanation {
     pub waiting: Vec<usize>,
     /// The pairs of them that must come in this order for the failure.
     pub orderings: Vec<Ordering>,
-    /// What confirms that the orderings are necessary. `None` if they were only seen reversed in a passing execution.
+    /// What confirms that the orderings are necessary. `None` if they were only seen reversed in a passing execution. With
+    /// no orderings: the executions that were run, none of which passed.
     #[serde(default)]
     pub evidence: Option<Evidence>,
     /// The point of no return, if it was found.

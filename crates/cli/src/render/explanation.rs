@@ -34,6 +34,10 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
         line(&mut out, &format!("\n  why: unknown: {NOT_COMPARED}"));
         return out;
     }
+    if let (true, Some(found)) = (orders, explanation.evidence) {
+        line(&mut out, &format!("\n  why: unknown: {} (heisen explain runs more)", evidence(found, 0)));
+        return out;
+    }
     let class = match explanation.class {
         // The finding says that itself, and there is nothing to add.
         BugClass::UseAfterFree | BugClass::Unclassified if orders => return out,
@@ -197,7 +201,7 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
                 format!("the access in between holds `{lock}`, {thread} does not ({place})")
             }
             Remedy::WaitInLoop { thread, variable, place } => format!(
-                "{thread} does not read `{variable}` again after its wait ({place}); a loop around the wait would"
+                "{thread} does not check `{variable}` again after its wait ({place}); a loop around the wait would"
             ),
             Remedy::Broadcast { condition, woken, thread, place } => format!(
                 "the signal of `{condition}` ({place}) wakes {woken}, which only waits again, and not {thread}; a \
@@ -226,7 +230,11 @@ pub const OUT_OF_TIME: &str =
 
 /// What confirms so many orderings, in a sentence.
 pub fn evidence(found: Evidence, orderings: usize) -> String {
-    let with = if orderings == 1 { "this order" } else { "these orders" };
+    let with = match orderings {
+        0 => return format!("{} that Heisen has run nearby failed, too", executions(found.failing)),
+        1 => "this order",
+        _ => "these orders",
+    };
     let passed = paint::number(found.passing as u64);
     format!("{} run with {with} failed, {passed} passed without", executions(found.failing))
 }
@@ -291,6 +299,11 @@ pub fn name_all(value: &mut Value) {
 
 /// The complete form: the short one, and both executions as diagrams of what differs, of at most this width.
 pub fn complete(explanation: &Explanation, paint: Paint, width: usize) -> String {
+    if let (true, Some(found), false) =
+        (explanation.orderings.is_empty(), explanation.evidence, explanation.out_of_time)
+    {
+        return format!("\n  why: unknown: {}, so there is nothing to compare with\n", evidence(found, 0));
+    }
     let mut out = short(explanation, paint);
     if explanation.failing.is_empty() && explanation.passing.is_empty() {
         if !explanation.out_of_time {
@@ -483,6 +496,16 @@ mod tests {
         two.story[3].place = "account.c:31".into();
         let text = short(&two, Paint::plain());
         assert!(text.contains("and with T1's write (value -1) before T2's write\n"), "{text}");
+    }
+
+    #[test]
+    fn that_nothing_passes_is_said() {
+        let evidence = Some(Evidence { failing: 49, passing: 0 });
+        let nothing = Explanation { evidence, ..Explanation::default() };
+        let fails = "\n  why: unknown: all 49 executions that Heisen has run nearby failed, too";
+        assert_eq!(short(&nothing, Paint::plain()), format!("{fails} (heisen explain runs more)\n"));
+        let complete = complete(&nothing, Paint::plain(), 100);
+        assert_eq!(complete, format!("{fails}, so there is nothing to compare with\n"));
     }
 
     #[test]

@@ -90,8 +90,10 @@ fn explained(
         Ok(flow(&recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?))
     };
     let Some((classified, found)) = classified(finding, &failing, &passing, &near, &mut record)? else {
-        let late = Explanation { out_of_time: true, ..Explanation::default() };
-        return Ok(Some(runner.out_of_time().then(|| (late, Vec::new()))));
+        let out_of_time = runner.out_of_time();
+        let evidence = Evidence { failing: 1 + near.failing_too.len(), passing: 0 };
+        let nothing = Explanation { out_of_time, evidence: Some(evidence), ..Explanation::default() };
+        return Ok(Some(Some((nothing, Vec::new()))));
     };
     let evidence = found.as_ref().map(|found| Evidence { failing: found.failing, passing: found.passing });
     let reversed_in = found.map_or_else(Vec::new, |found| found.reversed_in);

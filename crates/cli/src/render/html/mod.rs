@@ -316,7 +316,7 @@ impl Summary {
                 )
             }
             Remedy::WaitInLoop { thread, variable, place } => format!(
-                "{thread} does not read {} again after its wait{}. Wait in a loop that checks the condition again.",
+                "{thread} does not check {} again after its wait{}. Wait in a loop that checks the condition again.",
                 code(variable),
                 at(place)
             ),
