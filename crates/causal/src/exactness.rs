@@ -48,6 +48,10 @@ pub enum Reason {
     },
     /// The solver gave up.
     SolverLimit,
+    /// The constraints of all paths outgrew their memory.
+    Memory,
+    /// The caller stopped the search while it took an execution.
+    Stopped,
     /// An execution has no symbolic trace: the program is not built for it.
     NoTrace,
 }
@@ -85,6 +89,8 @@ impl Reason {
                 "an operation without a defined result did not end the process".into()
             }
             Reason::Diverged { .. } => "an execution did not follow its plan".into(),
+            Reason::Memory => "the paths of the threads outgrew the memory of the search".into(),
+            Reason::Stopped => "the time was over before an execution was analysed".into(),
             Reason::SolverLimit => "the solver reached its limit".into(),
             Reason::NoTrace => "the program was not built symbolically, so nothing was explored beyond the executions that ran".into(),
         }

@@ -4,6 +4,7 @@
 //! no execution has shown yet. The same path must lead to the same next event; if it does not, something that the trace
 //! does not say decides, and the search is not exact.
 
+use crate::bounds::Bounds;
 use crate::encode::{Encoding, blocking, is_modelled, may_block};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
@@ -26,6 +27,8 @@ pub struct Inserted {
     pub stuck: Vec<NodeId>,
     /// Whether an outcome is not asked for, because it lies behind too many rounds of a loop.
     pub bounded: bool,
+    /// Whether the constraints outgrew their memory.
+    pub full: bool,
 }
 
 /// Puts a trace into the tree.
@@ -33,8 +36,8 @@ pub fn insert(
     encoding: &mut Encoding,
     exactness: &mut Exactness,
     rounds: u32,
-    trace: &SymbolicTrace,
-    end: &End,
+    bounds: &Bounds,
+    (trace, end): (&SymbolicTrace, &End),
 ) -> Inserted {
     let known = encoding.memory.known();
     let mut insertion = Insertion {
@@ -50,6 +53,7 @@ pub fn insert(
         written: HashMap::new(),
         values: HashMap::new(),
         inserted: Inserted::default(),
+        is_cut: false,
     };
     for &(address, byte) in &trace.initial {
         insertion.encoding.memory.learn(&mut insertion.encoding.clauses, address, byte);
@@ -57,6 +61,9 @@ pub fn insert(
     for (index, (event, steps)) in trace.events.iter().zip(steps(trace)).enumerate() {
         if insertion.event(index, event, steps).is_none() {
             insertion.exactness.add(Reason::Invalid);
+            break;
+        }
+        if index % OFTEN == 0 && insertion.is_over(bounds) {
             break;
         }
     }
@@ -68,6 +75,9 @@ pub fn insert(
     }
     inserted
 }
+
+/// After so many events the bounds are looked at.
+const OFTEN: usize = 16;
 
 struct Insertion<'i, 't> {
     encoding: &'i mut Encoding,
@@ -89,9 +99,25 @@ struct Insertion<'i, 't> {
     /// The values of unknowns.
     values: HashMap<Term, u128>,
     inserted: Inserted,
+    /// Whether not all of the trace is in the tree.
+    is_cut: bool,
 }
 
 impl Insertion<'_, '_> {
+    /// Whether the rest of the trace is left out.
+    fn is_over(&mut self, bounds: &Bounds) -> bool {
+        let full = self.encoding.clauses.solver.bytes() > bounds.bytes;
+        let stopped = bounds.is_stopped();
+        self.inserted.full |= full;
+        for (applies, reason) in [(full, Reason::Memory), (stopped, Reason::Stopped)] {
+            if applies {
+                self.exactness.add(reason);
+                self.is_cut = true;
+            }
+        }
+        full || stopped
+    }
+
     /// The last node of a thread.
     fn place(&self, thread: u16) -> Option<NodeId> {
         self.at.get(&thread).or_else(|| self.roots.get(&thread)).copied()
@@ -402,7 +428,7 @@ impl Insertion<'_, '_> {
                 self.exactness.add(reason);
             }
         }
-        let cut = losses.full || matches!(end, End::StepLimit | End::Stuck);
+        let cut = self.is_cut || losses.full || matches!(end, End::StepLimit | End::Stuck);
         let ender =
             trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
         for (thread, pending) in std::mem::take(&mut self.pending) {

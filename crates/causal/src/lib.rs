@@ -42,6 +42,7 @@
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
 //! | `encode`, `clauses` | from the tree to constraints |
 //! | `memory`, `mutexes`, `conditions`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `bounds` | when the caller stops it, and its memory |
 //! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
@@ -49,6 +50,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod clauses;
 mod conditions;
 mod deadlocks;
@@ -67,5 +69,6 @@ mod search;
 mod steps;
 mod tree;
 
+pub use bounds::Stop;
 pub use exactness::{Counted, Exactness};
 pub use search::{Causal, Options, ROUNDS, Status};

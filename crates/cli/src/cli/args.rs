@@ -207,15 +207,15 @@ pub struct SearchArgs {
     #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub delays: Option<u32>,
 
-    /// causal: choose the inputs of the program as well as schedules; see heisen_input in heisen.h
+    /// causal, portfolio: choose the inputs of the program as well as schedules; see heisen_input in heisen.h
     #[arg(help_heading = "Search", long)]
     pub inputs: bool,
 
-    /// causal: follow a loop that waits for other threads for this many rounds [default: 8]
+    /// causal, portfolio: follow a loop that waits for other threads for this many rounds [default: 8]
     #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: Option<u32>,
 
-    /// causal: the memory for the trace of one execution, such as 64M or 1G [default: 256M]
+    /// causal, portfolio: the memory for the trace of one execution, such as 64M or 1G [default: 256M]
     #[arg(help_heading = "Machinery", long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
     pub trace_memory: Option<usize>,
 

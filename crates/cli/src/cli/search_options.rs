@@ -39,7 +39,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     if matches!(strategy, Kind::Dpor | Kind::Bpor) {
         fits_dpor(args)?;
     }
-    if strategy == Kind::Causal {
+    if strategy == Kind::Causal || args.inputs {
         fits_causal(args)?;
     }
     let unlimited = strategy.samples() && args.time.is_none();
@@ -64,6 +64,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         // Each trace decides which execution comes next.
         jobs: if strategy == Kind::Causal { 1 } else { jobs(args) },
         memory: args.memory.unwrap_or(MEMORY),
+        traced: strategy == Kind::Causal,
         trace_memory: args.trace_memory.map_or_else(trace_memory, |bytes| bytes as u64),
         inputs: args.inputs,
         rounds: args.rounds.unwrap_or_else(rounds),
@@ -89,11 +90,17 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
 
 /// The options for this program. Without `--races`, data races of an instrumented Rust program are reported:
 /// they are undefined behaviour, and safe code has none.
-pub fn options_for(program: &Program, args: &SearchArgs, options: Options) -> Options {
-    match args.races {
-        None if program.rust && program.instrumented => Options { races: Races::Report, ..options },
-        _ => options,
+pub fn options_for(program: &Program, args: &SearchArgs, mut options: Options) -> Options {
+    if args.races.is_none() && program.rust && program.instrumented {
+        options.races = Races::Report;
     }
+    // The solver is one more arm of the portfolio, unless options ask for what it would not explore.
+    if options.strategy == Kind::Portfolio && program.symbolic && fits_causal(args).is_ok() {
+        options.traced = true;
+        options.world.accesses.all = true;
+        options.world.patience = patience_of_rounds(args);
+    }
+    options
 }
 
 /// Refuses options that do not fit dynamic partial-order reduction. It needs a choice at every scheduling
@@ -108,15 +115,17 @@ fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
         (!args.focus.is_empty(), "--focus", "dpor must be able to preempt everywhere; use --strategy icb"),
         (args.real_time, "--real-time", "real time differs from run to run"),
     ];
-    refuse("dpor", &refused)
+    refuse("--strategy dpor", &refused)
 }
 
 /// Refuses options that do not fit the solver-driven search: what it does not ask for it would not explore.
 fn fits_causal(args: &SearchArgs) -> Result<(), Error> {
     const SCOPE: &str = "causal must be able to preempt everywhere; use --strategy icb";
     const VALUES: &str = "causal chooses threads and inputs only; use --strategy icb or dpor";
+    // The portfolio goes on without the solver, unless its inputs are asked for.
+    let option = if args.kind() == Kind::Causal { "--strategy causal" } else { "--inputs" };
     refuse(
-        "causal",
+        option,
         &[
             (!args.no_preempt.is_empty(), "--no-preempt", SCOPE),
             (!args.focus.is_empty(), "--focus", SCOPE),
@@ -129,10 +138,10 @@ fn fits_causal(args: &SearchArgs) -> Result<(), Error> {
 }
 
 /// Refuses the first of these options that is given, for the reason beside it.
-fn refuse(strategy: &str, refused: &[(bool, &str, &str)]) -> Result<(), Error> {
+fn refuse(option: &str, refused: &[(bool, &str, &str)]) -> Result<(), Error> {
     match refused.iter().find(|(given, ..)| *given) {
-        Some((_, option, why)) => {
-            Err(Error::Input(format!("--strategy {strategy} cannot be combined with {option}: {why}")))
+        Some((_, other, why)) => {
+            Err(Error::Input(format!("{option} cannot be combined with {other}: {why}")))
         }
         None => Ok(()),
     }
@@ -177,9 +186,13 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
 /// must be free to take all rounds that it asks for, of each loop.
 fn patience(args: &SearchArgs) -> u32 {
     match args.kind() {
-        Kind::Causal => 2 * args.rounds.unwrap_or_else(rounds) + 2,
+        Kind::Causal => patience_of_rounds(args),
         _ => PATIENCE,
     }
+}
+
+fn patience_of_rounds(args: &SearchArgs) -> u32 {
+    2 * args.rounds.unwrap_or_else(rounds) + 2
 }
 
 /// Reads the standard input for the executions. A separate thread reads, because reading may block and Ctrl-C

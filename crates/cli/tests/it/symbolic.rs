@@ -133,6 +133,50 @@ fn a_division_by_zero_is_found_although_nobody_reads_its_result() {
 }
 
 #[test]
+fn the_solver_is_an_arm_of_the_portfolio() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // One value of four billion, and one schedule.
+    sandbox.write(
+        "rare.c",
+        "#include \"heisen.h\"
+        #include <assert.h>
+        #include <pthread.h>
+        static int x, seen;
+        static void *sets(void *a) { x = 1; x = 0; return a; }
+        static void *looks(void *a) { seen = x; return a; }
+        int main(void) {
+            unsigned key = 0;
+            pthread_t a, b;
+            heisen_input(&key, sizeof key, \"key\");
+            pthread_create(&a, 0, sets, 0);
+            pthread_create(&b, 0, looks, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            assert(!(seen && key == 0xfee1dead));
+            return 0;
+        }",
+    );
+    let found =
+        searched(&sandbox, 1, &["--strategy", "portfolio", "--inputs", "--executions", "200", "rare.c"]);
+    assert_eq!(found["findings"][0]["kind"], "assertion", "{found:#}");
+    let schedule = found["findings"][0]["schedule"].as_str().expect("a schedule file");
+    sandbox.heisen(&["replay", schedule]).expect(1);
+    // Without the solver nobody chooses inputs. It would not explore spurious wake-ups.
+    let refused =
+        sandbox.heisen(&["check", "--strategy", "portfolio", "--inputs", "--spurious", "1", "rare.c"]);
+    refused.fails(2, &["--inputs cannot be combined with --spurious: "]);
+    let nothing = searched(
+        &sandbox,
+        0,
+        &["--strategy", "portfolio", "--spurious", "1", "--executions", "50", "rare.c"],
+    );
+    assert_eq!(nothing["verdict"], "clean", "{nothing:#}");
+}
+
+#[test]
 fn loops_that_wait_are_followed_for_some_rounds() {
     if !has_clang() {
         return;
