@@ -107,7 +107,8 @@ impl Zygote {
         }
         let mut command = Command::new(&program.path);
         command.envs(program.environment.iter().map(|(name, value)| (name, value)));
-        if !config.backtraces {
+        // In a symbolic build a backtrace is millions of steps.
+        if !config.backtraces || program.symbolic {
             command.env(BACKTRACE, "0");
         }
         if let Some(directory) = &program.directory {
