@@ -7,6 +7,8 @@
 use crate::encode::{Encoding, blocking, is_modelled, may_block};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
+use crate::futexes;
+use crate::queues::MOST;
 use crate::rounds::rounds;
 use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
@@ -122,11 +124,20 @@ impl Insertion<'_, '_> {
         {
             self.exactness.add(Reason::Operation(op));
         }
+        // One that wakes more threads than any program has is one that wakes all.
+        if let EventKind::FutexWake { most, .. } = event.kind
+            && (MOST + 1..=u16::MAX.into()).contains(&most)
+        {
+            self.exactness.add(Reason::Operation(Op::FutexWake));
+        }
         place = self.step(place, event.pc, key, outcome, steps);
         self.at.insert(event.thread, place);
         if let Some(unknown) = self.encoding.tree[place].unknown {
             self.expressions.set_unknown(index, unknown);
-            if let EventKind::Read { value, .. } | EventKind::Input { value, .. } = event.kind {
+            if let EventKind::Read { value, .. }
+            | EventKind::Input { value, .. }
+            | EventKind::FutexWake { woken: value, .. } = event.kind
+            {
                 self.values.insert(unknown, value.into());
             }
         }
@@ -207,6 +218,8 @@ impl Insertion<'_, '_> {
                 plain(Key::Sync { op, object: 0 }, ok.into())
             }
             &EventKind::Sync { op, object, ok } => plain(Key::Sync { op, object }, ok.into()),
+            &EventKind::Futex { word, act } => plain(Key::Futex { word, act }, 1),
+            &EventKind::FutexWake { word, most, .. } => plain(Key::FutexWake { word, most }, 1),
             EventKind::Pending { .. } | EventKind::Runs => None,
         }
     }
@@ -217,7 +230,7 @@ impl Insertion<'_, '_> {
         let tree = &self.encoding.tree;
         let key = match op {
             // It was added where the wait began.
-            Op::CondWait | Op::CondTimedWait => return tree[place].waits.is_some(),
+            Op::CondWait | Op::CondTimedWait | Op::FutexWait => return tree[place].waits.is_some(),
             Op::Join => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
                 Key::Join { thread }
@@ -303,8 +316,8 @@ impl Insertion<'_, '_> {
     fn check(&mut self, place: NodeId, pc: u64, key: &Key) {
         let tree = &self.encoding.tree;
         let ends_wait = |key: &Key| {
-            matches!(key, Key::Sync { op: Op::Relock | Op::CondTimedWait | Op::Spurious, .. })
-                && tree[place].waits.is_some()
+            let is_end = matches!(key, Key::Sync { op: Op::Relock | Op::CondTimedWait | Op::Spurious, .. });
+            (is_end || futexes::ends_wait(key)) && tree[place].waits.is_some()
         };
         let differs = tree.next_of(place).any(|child| {
             let child = &tree[child];
@@ -353,6 +366,11 @@ impl Insertion<'_, '_> {
 
     /// Where a wait has begun: adds how it may end.
     fn ends_of_wait(&mut self, node: NodeId) {
+        let tree = &self.encoding.tree;
+        let pc = tree[node].pc;
+        for end in futexes::ends_of_wait(&tree[node].key) {
+            self.expect(node, pc, end, Outcome::Is(1));
+        }
         let tree = &self.encoding.tree;
         let (Some(wait), Key::Sync { op: Op::Unlock, object: mutex }) = (tree[node].waits, &tree[node].key)
         else {

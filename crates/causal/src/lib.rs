@@ -41,7 +41,7 @@
 //! | `tree` | the paths of all threads |
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
 //! | `encode`, `clauses` | from the tree to constraints |
-//! | `memory`, `mutexes`, `conditions`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `memory`, `mutexes`, `queues`, `futexes`, `joins`, `deadlocks` | the constraints of one sort of object each |
 //! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
@@ -50,17 +50,18 @@
 #![forbid(unsafe_code)]
 
 mod clauses;
-mod conditions;
 mod deadlocks;
 mod encode;
 mod exactness;
 mod expressions;
+mod futexes;
 mod insert;
 mod joins;
 mod meetings;
 mod memory;
 mod mutexes;
 mod questions;
+mod queues;
 mod rounds;
 mod schedule;
 mod search;

@@ -7,7 +7,7 @@
 
 use heisen_solver::{Event, Term};
 use heisen_trace::Op;
-use heisen_trace::symbolic::PinReason;
+use heisen_trace::symbolic::{FutexAct, PinReason};
 use std::rc::Rc;
 
 /// The number of a node.
@@ -40,6 +40,10 @@ pub enum Key {
     Sync { op: Op, object: u64 },
     /// The end of a thread is awaited. The outcome is 1 if it succeeded.
     Join { thread: Option<ThreadRoot> },
+    /// A wait on a futex.
+    Futex { word: u64, act: FutexAct },
+    /// At most so many threads that wait on a futex are woken.
+    FutexWake { word: u64, most: u32 },
     /// The thread has a next event that no execution has shown.
     Unknown,
 }
@@ -80,7 +84,7 @@ pub struct Node {
     pub event: Event,
     /// Whether it is in the prefix that the solver looks for.
     pub active: Term,
-    /// The unknown of a read or an input.
+    /// The unknown of a read, an input or a wake.
     pub unknown: Option<Term>,
     pub children: Vec<NodeId>,
     /// Whether an execution has reached it.
@@ -89,7 +93,7 @@ pub struct Node {
     pub ends: bool,
     /// The mutexes that its thread holds after it.
     pub held: Rc<[Held]>,
-    /// Of a thread that waits on a condition variable: the node of the wait.
+    /// Of a thread that waits on a condition variable or a futex: the node of the wait.
     pub waits: Option<NodeId>,
     /// The number of inputs of its thread up to it.
     pub inputs: u32,

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 pub const ENV_FD: &str = "HEISEN_SYMBOLIC";
 
 /// Identifies the mapping.
-pub const MAGIC: u64 = 0x4845_4953_594d_0002;
+pub const MAGIC: u64 = 0x4845_4953_594d_0003;
 
 /// Memory is shared in granules of this many bytes.
 pub const GRANULE: u64 = 4;
@@ -125,6 +125,27 @@ pub mod kind {
     pub const PENDING: u8 = 8;
     /// From this step on the thread runs.
     pub const RUNS: u8 = 9;
+    /// The word of a futex; the size is one of [`futex`](super::futex). Of a wake: how many threads were woken, the unknown
+    /// of that number, and from the fourth bit of the size on, how many at most.
+    pub const FUTEX: u8 = 10;
+}
+
+/// What a thread does with a futex, in the lowest bits of the size of a [`kind::FUTEX`].
+pub mod futex {
+    /// It begins to wait, until it is woken.
+    pub const WAITS: u32 = 1;
+    /// It begins to wait, with a time-out.
+    pub const WAITS_TIMED: u32 = 2;
+    /// It was woken.
+    pub const WOKEN: u32 = 3;
+    /// Its wait has timed out.
+    pub const TIMED_OUT: u32 = 4;
+    /// It wakes others.
+    pub const WAKES: u32 = 5;
+    /// The bits of the number of threads that were woken.
+    pub const COUNT_BITS: u32 = 16;
+    /// Where the number of threads that may be woken begins; the largest number that has room means all.
+    pub const MOST_SHIFT: u32 = 4;
 }
 
 /// An event:

@@ -109,6 +109,12 @@ fn conditions() {
 }
 
 #[test]
+fn futexes() {
+    compare(seeds(150), Features::Futexes, false);
+}
+
+#[test]
 fn meetings() {
     compare(seeds(50), Features::Conditions, true);
+    compare(seeds(50), Features::Futexes, true);
 }

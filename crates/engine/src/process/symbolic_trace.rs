@@ -8,11 +8,11 @@ use crate::platform::sys::Mapping;
 use crate::process::run_config::Symbolic;
 use heisen_trace::schedule::InputLine;
 use heisen_trace::symbolic::{
-    ChosenInput, EventKind, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
+    ChosenInput, EventKind, FutexAct, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
 };
 use heisen_trace::value_op::mask;
 use heisen_trace::{Op, ValueOp};
-use heisen_wire::symbolic::{ENV_FD, GRANULE, Header, MAX_CHOSEN, MAX_SHARED, kind, rooms, unpack};
+use heisen_wire::symbolic::{ENV_FD, GRANULE, Header, MAX_CHOSEN, MAX_SHARED, futex, kind, rooms, unpack};
 use heisen_wire::{MAX_THREADS, NO_THREAD};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -247,7 +247,7 @@ fn read_node(
     if code == 0 {
         let event = *events.indices.get(usize::try_from(second).ok()?)?;
         return match events.list.get(event as usize)?.kind {
-            kind::READ => Some(Node::Read { event, width }),
+            kind::READ | kind::FUTEX => Some(Node::Read { event, width }),
             kind::INPUT => Some(Node::Input { event, width }),
             _ => None,
         };
@@ -337,6 +337,22 @@ fn read_kind(
             EventKind::Input { name, number, width: raw.size, value: raw.value, node }
         }
         kind::SYNC => EventKind::Sync { op: Op::from_code(raw.op)?, object: raw.address, ok: raw.size != 0 },
+        kind::FUTEX if raw.size & ((1 << futex::MOST_SHIFT) - 1) == futex::WAKES => EventKind::FutexWake {
+            word: raw.address,
+            most: raw.size >> futex::MOST_SHIFT,
+            woken: raw.value & mask(futex::COUNT_BITS) as u64,
+            node: unknown(futex::COUNT_BITS)?,
+        },
+        kind::FUTEX => {
+            let act = match raw.size {
+                futex::WAITS => FutexAct::Waits { timed: false },
+                futex::WAITS_TIMED => FutexAct::Waits { timed: true },
+                futex::WOKEN => FutexAct::Woken,
+                futex::TIMED_OUT => FutexAct::TimedOut,
+                _ => return None,
+            };
+            EventKind::Futex { word: raw.address, act }
+        }
         kind::RUNS => EventKind::Runs,
         kind::PENDING => {
             EventKind::Pending { op: Op::from_code(raw.op)?, object: raw.address, blocked: raw.size != 0 }

@@ -56,6 +56,9 @@ const PRINT: &[&str] = &[
     "perror",
 ];
 
+/// The function that makes any system call.
+pub const SYSTEM_CALL: &str = "syscall";
+
 /// What the function of this name does with its arguments.
 pub fn use_of(name: &str) -> Use {
     if DECIDE.iter().any(|known| name.starts_with(known)) {

@@ -201,6 +201,11 @@ pub fn push_operation(step: u32, thread: u16, event: Logged) {
     }
 }
 
+/// What comes next is no visible operation that may fail.
+pub fn no_operation() {
+    LOG.synced.set(0);
+}
+
 /// Marks the last visible operation as failed.
 pub fn failed() {
     let last = LOG.synced.get();

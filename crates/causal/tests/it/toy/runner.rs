@@ -83,7 +83,8 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         let count = state.threads.len();
         meetings.extend(state.meetings(program));
         // Waits that would have to time out come last.
-        let late = |&thread: &usize| state.threads[thread].standing == Standing::Waiting;
+        let late =
+            |&thread: &usize| matches!(state.threads[thread].standing, Standing::Waiting | Standing::Parked);
         let first = running + usize::from(turn >= TURN);
         let enabled: Vec<usize> =
             (0..count).map(|nth| (first + nth) % count).filter(|&t| state.is_enabled(program, t)).collect();

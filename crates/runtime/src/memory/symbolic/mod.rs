@@ -3,7 +3,7 @@
 //! Instrumented code calls the functions of [`callbacks`] after its operations. They add nodes to the trace
 //! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
 //! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
-//! by which a program reads inputs.
+//! by which a program reads inputs, [`futex`] what threads do with futexes.
 //!
 //! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
 //! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
@@ -11,6 +11,7 @@
 
 mod block_traffic;
 pub mod callbacks;
+pub mod futex;
 mod held;
 pub mod inputs;
 mod reserved;
