@@ -121,6 +121,7 @@ impl Insertion<'_, '_> {
         };
         if let EventKind::Sync { op, .. } = event.kind
             && !is_modelled(op)
+            && !self.encoding.tree[place].alone
         {
             self.exactness.add(Reason::Operation(op));
         }
@@ -332,6 +333,9 @@ impl Insertion<'_, '_> {
 
     /// Adds the other outcomes of an event.
     fn alternatives(&mut self, place: NodeId, pc: u64, key: &Key, outcome: Outcome, steps: u32) {
+        if self.encoding.tree[place].alone {
+            return;
+        }
         let other = match (key, outcome) {
             (Key::Branch { .. } | Key::Defined { .. }, Outcome::Is(taken)) => {
                 Some(Outcome::Is(1 - taken.min(1)))

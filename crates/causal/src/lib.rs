@@ -28,6 +28,9 @@
 //! A solution can be run: its events are those of whole steps in an order in which each is enabled, reads what it should,
 //! and leaves the state that the next one needs. So the execution of its plan comes to the node that was asked for.
 //!
+//! As long as the main thread is alone and reads no input there is only one path, so its other outcomes are not asked for,
+//! and an operation has no effect on others.
+//!
 //! A loop that waits for other threads has no last path. So the question for an outcome is not asked where a thread has
 //! repeated the same read or attempt more often than [`Options::rounds`] without an effect on others. What was said holds for
 //! the executions without such a place; [`Status::bounded`] says whether there may be others.

@@ -97,6 +97,8 @@ pub struct Node {
     pub waits: Option<NodeId>,
     /// The number of inputs of its thread up to it.
     pub inputs: u32,
+    /// Whether no other thread exists yet, and no input was read: there is only one way to get there, and on.
+    pub alone: bool,
 }
 
 /// How two nodes lie to each other.
@@ -162,6 +164,9 @@ impl Tree {
         let held = inherited.map_or_else(|| Rc::from([]), |up| up.held.clone());
         let waits = inherited.and_then(|up| up.waits);
         let inputs = inherited.map_or(0, |up| up.inputs) + u32::from(matches!(key, Key::Input { .. }));
+        let alone = inherited.is_none_or(|up| up.alone)
+            && (parent.is_none() || !begins)
+            && !matches!(key, Key::Sync { op: Op::Create, .. } | Key::Input { .. });
         let (children, seen, ends) = (Vec::new(), false, false);
         self.nodes.push(Node {
             parent,
@@ -181,6 +186,7 @@ impl Tree {
             held,
             waits,
             inputs,
+            alone,
         });
         if let Some(parent) = parent {
             self[parent].children.push(id);

@@ -298,6 +298,8 @@ pub struct SymbolicTrace {
     pub counts: Vec<(u64, u64)>,
     /// The places of atomic accesses in the code, in ascending order.
     pub atomics: Vec<u64>,
+    /// The functions without instrumentation that were called while there was more than one thread, or looked up.
+    pub called: Vec<String>,
     /// What the trace does not say.
     pub losses: Losses,
 }

@@ -25,6 +25,8 @@ pub const MAX_SHARED: usize = 1 << 20;
 pub const MAX_CHOSEN: usize = 1 << 16;
 /// The most bytes of names of inputs.
 pub const MAX_NAMES: usize = 1 << 16;
+/// The most functions without instrumentation that are listed.
+pub const MAX_CALLED: usize = 64;
 /// The number of reasons for which an expression is replaced by its value; see `heisen_trace::symbolic::PinReason`.
 pub const REASONS: usize = 16;
 
@@ -63,6 +65,10 @@ pub struct Header {
     pub overwritten: AtomicU64,
     /// How often expressions were replaced by their values, by the number of the reason.
     pub pinned: [AtomicU64; REASONS],
+    /// How many functions without instrumentation were called while there was more than one thread, or looked up.
+    pub called_count: AtomicU64,
+    /// The addresses of their names, each once. If there are more, the count says so.
+    pub called: [AtomicU64; MAX_CALLED],
     /// The number of threads.
     pub threads: AtomicU64,
     /// For each thread: the number of the thread that created it, and from bit 16 on its number among the threads of that

@@ -12,7 +12,9 @@ use heisen_trace::symbolic::{
 };
 use heisen_trace::value_op::mask;
 use heisen_trace::{Op, ValueOp};
-use heisen_wire::symbolic::{ENV_FD, GRANULE, Header, MAX_CHOSEN, MAX_SHARED, futex, kind, rooms, unpack};
+use heisen_wire::symbolic::{
+    ENV_FD, GRANULE, Header, MAX_CALLED, MAX_CHOSEN, MAX_SHARED, futex, kind, rooms, unpack,
+};
 use heisen_wire::{MAX_THREADS, NO_THREAD};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -87,7 +89,8 @@ impl TraceMemory {
     pub(crate) fn read(&self, parked: i32) -> SymbolicTrace {
         let header = self.mapping.header();
         let initial = self.initial(parked, shared(header));
-        read(header, self.mapping.words(), initial)
+        let trace = read(header, self.mapping.words(), initial);
+        SymbolicTrace { called: called(header, parked), ..trace }
     }
 
     /// The content of these granules when an execution begins: that in the parked program.
@@ -106,6 +109,30 @@ impl TraceMemory {
         }
         bytes.into_iter().collect()
     }
+}
+
+/// The functions that were called, by name. One whose name cannot be read has another.
+fn called(header: &Header, parked: i32) -> Vec<String> {
+    const LONGEST: usize = 128;
+    let count = header.called_count.load(Relaxed) as usize;
+    let memory = File::open(format!("/proc/{parked}/mem"));
+    let name = |address: &AtomicU64| {
+        let mut bytes = Vec::new();
+        // A name may end shortly before memory that cannot be read.
+        while bytes.len() < LONGEST {
+            let mut byte = [0];
+            let at = address.load(Relaxed).checked_add(bytes.len() as u64)?;
+            memory.as_ref().ok()?.read_exact_at(&mut byte, at).ok()?;
+            if byte[0] == 0 {
+                break;
+            }
+            bytes.push(byte[0]);
+        }
+        String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
+    };
+    let names =
+        header.called[..count.min(MAX_CALLED)].iter().map(|at| name(at).unwrap_or_else(|| "?".into()));
+    names.chain((count > MAX_CALLED).then(|| "others".into())).collect()
 }
 
 fn shared(header: &Header) -> impl Iterator<Item = u64> {

@@ -159,6 +159,9 @@ impl Planner<'_> {
             Use::Prints => return,
             Use::Unknown => {}
         }
+        if let Some(&name) = self.shared.foreign.get(&callee) {
+            self.push(Step::Foreign { name });
+        }
         let (passed, left, by_value) = self.split_arguments(at);
         left.into_iter().for_each(|value| self.pin(value, PinReason::Foreign));
         let no_return = self.shared.attributes.no_return;

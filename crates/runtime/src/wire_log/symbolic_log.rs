@@ -94,6 +94,7 @@ pub fn begin(wanted: bool) {
             count.store(0, Relaxed);
         }
         header.threads.store(0, Relaxed);
+        header.called_count.store(0, Relaxed);
         header.pinned.iter().for_each(|count| count.store(0, Relaxed));
         header.full.store(0, Relaxed);
         header.incomplete.store(0, Relaxed);
@@ -115,6 +116,19 @@ pub fn leave() {
 /// Adds one to a count of the header.
 pub fn count(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
+}
+
+/// A function without instrumentation is called, or looked up, whose name is at this address.
+pub fn called(name: u64) {
+    let header = header();
+    let count = header.called_count.load(Relaxed) as usize;
+    if header.called.iter().take(count).any(|known| known.load(Relaxed) == name) {
+        return;
+    }
+    if let Some(place) = header.called.get(count) {
+        place.store(name, Relaxed);
+    }
+    header.called_count.store(count as u64 + 1, Relaxed);
 }
 
 /// A thread exists.

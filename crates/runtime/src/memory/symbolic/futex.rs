@@ -8,9 +8,13 @@ use super::terms::{self, CONCRETE, Operand};
 use super::traffic::Access;
 use super::{is_on, log, log_unknown};
 use crate::wire_log::symbolic_log::Logged;
+use core::ffi::CStr;
 use heisen_trace::{Op, ValueOp};
 use heisen_wire::symbolic::futex::{COUNT_BITS, MOST_SHIFT, TIMED_OUT, WAITS, WAITS_TIMED, WAKES, WOKEN};
 use heisen_wire::symbolic::{kind, reason};
+
+/// The name of the function, for calls that are not for a futex.
+const NAME: &CStr = c"syscall";
 
 /// The number of arguments of `syscall` for a futex, and which of them is the value that a wait expects.
 const ARGUMENTS: usize = 7;
@@ -24,6 +28,9 @@ pub fn take_arguments(function: usize, arguments: [usize; ARGUMENTS], is_futex: 
     }
     let ids: [u32; ARGUMENTS] = FRAME.take_arguments(function);
     FRAME.returns(function, CONCRETE);
+    if !is_futex {
+        super::calls(NAME.as_ptr() as u64);
+    }
     let why = if is_futex { reason::ADDRESS } else { reason::FOREIGN };
     for (number, (id, value)) in ids.into_iter().zip(arguments).enumerate() {
         if number != EXPECTED || !is_futex {

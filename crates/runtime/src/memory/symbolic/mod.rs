@@ -27,6 +27,7 @@ use crate::sched::{SCHED, me};
 use crate::wire_log;
 use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
+use core::ffi::c_char;
 use heisen_wire::flag;
 use heisen_wire::symbolic::{ENV_FD, reason};
 
@@ -81,6 +82,21 @@ pub fn exits(main: usize, status: i32) {
 pub fn takes_result() {
     if symbolic_log::is_on() {
         symbolic_log::count(&symbolic_log::header().pinned[reason::FOREIGN as usize]);
+    }
+}
+
+/// The running thread calls a function without instrumentation, whose name is at this address. As long as there is no other
+/// thread, its result does not depend on others.
+fn calls(name: u64) {
+    if SCHED.count.get() > 1 {
+        symbolic_log::called(name);
+    }
+}
+
+/// The running thread looks up a function, whose name is at this address, to call it later.
+pub fn looks_up(name: *const c_char) {
+    if symbolic_log::is_on() {
+        symbolic_log::called(name as u64);
     }
 }
 
