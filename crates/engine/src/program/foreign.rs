@@ -137,18 +137,26 @@ const ALLOCATING: &[&str] = &[
 const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
 
 /// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
-/// allocates from an arena of its own. `called`: those that executions have called while there were other threads; `None` if
-/// not all code of the program is instrumented.
-pub(crate) fn dependent(bytes: &[u8], divided: bool, called: Option<&BTreeSet<String>>) -> Vec<String> {
+/// allocates from an arena of its own. `called`: those that executions have called while there were other threads.
+/// `all_code`: all code of the program is instrumented.
+pub(crate) fn dependent(
+    bytes: &[u8],
+    divided: bool,
+    called: &BTreeSet<String>,
+    all_code: bool,
+) -> Vec<String> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
     let imported = elf.dynamic_symbols().filter(|symbol| symbol.is_undefined());
     let imported = imported.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
     let mut names: BTreeSet<String> = imported.collect();
-    if let (Some(taken), Some(called)) = (address_taken(&elf), called) {
+    if let Some(taken) = address_taken(&elf).filter(|_| all_code) {
         // All calls are logged, except those by address, and those of functions that allocate.
         names.retain(|name| allocates(name));
-        names.extend(taken.into_iter().chain(called.iter().cloned()));
+        names.extend(taken);
     }
+    // The runtime logs it if it is not called for a futex.
+    names.remove("syscall");
+    names.extend(called.iter().cloned());
     names.retain(|name| if allocates(name) { !divided } else { !is_known(name) });
     names.into_iter().collect()
 }
