@@ -70,6 +70,8 @@ impl Schedule {
             let gives_way = match node.key {
                 Key::Futex { act, .. } => act == FutexAct::TimedOut,
                 Key::Sync { op, .. } => node.outcome == Outcome::Is(0) || matches!(op, Op::Yield | Op::Sleep),
+                // It may be one of these.
+                Key::Unknown => true,
                 _ => false,
             };
             if thread != self.running || gives_way {

@@ -115,7 +115,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Names that begin like known ones, and have a state.
-const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal"];
+const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal", "sem_open", "sem_close", "sem_unlink"];
 
 /// Functions that allocate. In the checked heap of a symbolic build each thread has blocks of its own.
 const ALLOCATING: &[&str] = &[
@@ -133,17 +133,51 @@ const ALLOCATING: &[&str] = &[
     "malloc_usable_size",
 ];
 
+/// Functions that use descriptors. Where bytes from outside are inputs, the runtime counts how threads use them.
+const DESCRIPTORS: &[&str] = &[
+    "read",
+    "__read_chk",
+    "readv",
+    "pread",
+    "pread64",
+    "open",
+    "open64",
+    "openat",
+    "openat64",
+    "__open_2",
+    "__open64_2",
+    "close",
+    "fopen",
+    "fopen64",
+    "fclose",
+    "fread",
+    "__fread_chk",
+    "fgets",
+    "__fgets_chk",
+    "getc",
+    "_IO_getc",
+    "fgetc",
+    "getchar",
+    "getline",
+    "getdelim",
+    "__getdelim",
+    "feof",
+    "ferror",
+    "fileno",
+    "stdin",
+];
+
 /// Beginnings of the names of C++'s `operator new` and `operator delete`.
 const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
 
 /// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
 /// allocates from an arena of its own. `called`: those that executions have called while there were other threads.
-/// `all_code`: all code of the program is instrumented.
+/// `all_code`: all code of the program is instrumented. `reads`: bytes from outside are inputs.
 pub(crate) fn dependent(
     bytes: &[u8],
     divided: bool,
     called: &BTreeSet<String>,
-    all_code: bool,
+    (all_code, reads): (bool, bool),
 ) -> Vec<String> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
     let imported = elf.dynamic_symbols().filter(|symbol| symbol.is_undefined());
@@ -157,7 +191,11 @@ pub(crate) fn dependent(
     // The runtime logs it if it is not called for a futex.
     names.remove("syscall");
     names.extend(called.iter().cloned());
-    names.retain(|name| if allocates(name) { !divided } else { !is_known(name) });
+    names.retain(|name| match name.as_str() {
+        name if allocates(name) => !divided,
+        name if DESCRIPTORS.contains(&name) => !reads,
+        name => !is_known(name),
+    });
     names.into_iter().collect()
 }
 
@@ -190,6 +228,7 @@ mod tests {
             "clock_gettime",
             "time",
             "strtok",
+            "sem_open",
             "getenv",
             "read",
             "poll",
