@@ -253,7 +253,9 @@ fn read(header: &Header, words: &[AtomicU64], initial: Vec<(u64, u8)>) -> Symbol
     if !trace.losses.incomplete {
         trace.losses.overwritten += unseen_writes(&trace);
     }
-    trace.counts = read_counts(&raw);
+    let (counts, unseen) = read_counts(&raw);
+    trace.counts = counts;
+    trace.losses.overwritten += unseen;
     trace.atomics = atomic_places(&raw);
     trace
 }
@@ -461,21 +463,28 @@ fn atomic_places(events: &Events) -> Vec<u64> {
     places.into_iter().collect()
 }
 
-/// The counts of semaphores and barriers before their first operation.
-fn read_counts(events: &Events) -> Vec<(u64, u64)> {
-    let counts = |op: Op| {
-        matches!(
-            op,
-            Op::SemWait | Op::SemTryWait | Op::SemTimedWait | Op::SemPost | Op::SemGetValue | Op::Barrier
-        )
-    };
+/// The counts of semaphores and barriers before their first operation, and how often a later one found another count than
+/// the operations before it say: code that is not instrumented has written it.
+fn read_counts(events: &Events) -> (Vec<(u64, u64)>, u64) {
     let mut first = BTreeMap::new();
-    for raw in events.list.iter().filter(|raw| raw.kind == kind::SYNC) {
-        if Op::from_code(raw.op).is_some_and(counts) {
-            first.entry(raw.address).or_insert(raw.value);
-        }
+    let mut now = BTreeMap::new();
+    let mut unseen = 0;
+    for raw in events.list.iter().filter(|raw| matches!(raw.kind, kind::SYNC | kind::PENDING)) {
+        let (object, count) = (raw.address, raw.value);
+        let did = Op::from_code(raw.op).filter(|_| raw.kind == kind::SYNC && raw.size != 0);
+        let after = match Op::from_code(raw.op) {
+            Some(Op::SemWait | Op::SemTryWait | Op::SemTimedWait) if did.is_some() => count.wrapping_sub(1),
+            Some(Op::SemPost) if did.is_some() => count + 1,
+            Some(Op::SemWait | Op::SemTryWait | Op::SemTimedWait | Op::SemPost) => count,
+            Some(Op::SemInit | Op::SemGetValue | Op::Barrier) => count,
+            _ => continue,
+        };
+        first.entry(object).or_insert(count);
+        let before = now.insert(object, after);
+        let is_new = Some(Op::SemInit) == did;
+        unseen += u64::from(!is_new && before.is_some_and(|before| before != count));
     }
-    first.into_iter().collect()
+    (first.into_iter().collect(), unseen)
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Names that begin like known ones, and have a state.
-const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal"];
+const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal", "sem_open", "sem_close", "sem_unlink"];
 
 /// Functions that allocate. In the checked heap of a symbolic build each thread has blocks of its own.
 const ALLOCATING: &[&str] = &[
@@ -203,6 +203,7 @@ mod tests {
             "clock_gettime",
             "time",
             "strtok",
+            "sem_open",
             "getenv",
             "read",
             "poll",

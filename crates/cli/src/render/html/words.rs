@@ -32,8 +32,10 @@ pub fn verb(op: Op) -> &'static str {
         Op::Assert => "fails an assertion",
         Op::Throw => "throws",
         Op::Wake => "wakes",
-        Op::ReadLock => "read-locks",
+        Op::ReadLock | Op::PolitelyReadLock => "read-locks",
         Op::WriteLock => "write-locks",
+        Op::TryReadLock => "tries to read-lock",
+        Op::TryWriteLock => "tries to write-lock",
         Op::Barrier => "arrives at",
         Op::Read => "reads from",
         Op::Write => "writes to",
@@ -52,11 +54,17 @@ pub fn verb(op: Op) -> &'static str {
         Op::Handler => "runs handler",
         Op::Choose => "chooses",
         Op::Alloc => "allocates",
+        Op::Free => "frees",
         Op::Spurious => "wakes spuriously from",
         Op::Point => "reaches point",
         Op::Cancel => "cancels",
         Op::TestCancel => "tests for cancellation",
         Op::SemGetValue => "reads the value of",
+        Op::SemInit => "initialises",
+        Op::OnceEnd => "has run once",
+        Op::BarrierLeave => "leaves",
+        Op::BarrierLast => "is the last at",
+        Op::TryJoin => "tries to join",
         Op::StreamLock => "locks stream",
         Op::StreamUnlock => "unlocks stream",
         Op::Fork => "waits for fork",
@@ -81,6 +89,9 @@ pub fn kind(op: Op) -> &'static str {
         | Op::Relock
         | Op::ReadLock
         | Op::WriteLock
+        | Op::TryReadLock
+        | Op::TryWriteLock
+        | Op::PolitelyReadLock
         | Op::RwUnlock
         | Op::StreamLock
         | Op::StreamUnlock
@@ -94,17 +105,22 @@ pub fn kind(op: Op) -> &'static str {
         | Op::SemTimedWait
         | Op::SemPost
         | Op::SemGetValue
+        | Op::SemInit
         | Op::FutexWait
         | Op::FutexWake
         | Op::FutexRequeue
         | Op::Barrier
+        | Op::BarrierLeave
+        | Op::BarrierLast
         | Op::Once
+        | Op::OnceEnd
         | Op::Wake
         | Op::Spurious
         | Op::SystemV => "waits and wake-ups",
         Op::Start
         | Op::Create
         | Op::Join
+        | Op::TryJoin
         | Op::End
         | Op::Exit
         | Op::Abort
@@ -119,7 +135,7 @@ pub fn kind(op: Op) -> &'static str {
         Op::Kill | Op::SigWait | Op::SigMask | Op::Handler | Op::Timer | Op::TimerFd | Op::Sleep => {
             "signals and time"
         }
-        Op::Yield | Op::Choose | Op::Alloc | Op::Point | Op::Section => "other operations",
+        Op::Yield | Op::Choose | Op::Alloc | Op::Free | Op::Point | Op::Section => "other operations",
     }
 }
 
@@ -132,7 +148,9 @@ pub fn meaning(class: BugClass, object: &str) -> String {
         }
         BugClass::OrderViolation => format!("An access{of} ran before the access that it needs."),
         BugClass::Deadlock => "Threads wait for each other.".to_owned(),
-        BugClass::LostWakeUp => format!("A wake-up{of} came before the wait that it should have ended."),
+        BugClass::LostWakeUp => {
+            format!("A wake-up{of} came before the wait that it should have ended, or woke another thread.")
+        }
         BugClass::UseAfterFree if object.is_empty() => {
             "A thread used memory after it was freed, or freed it twice.".to_owned()
         }

@@ -15,6 +15,7 @@ mod held;
 pub mod inputs;
 pub mod marked;
 mod reserved;
+mod results;
 mod sharing;
 mod terms;
 mod traffic;
@@ -78,10 +79,38 @@ pub fn exits(main: usize, status: i32) {
     }
 }
 
-/// The running thread takes the result of another one. No event says which value it gets, so nothing is proven.
-pub fn takes_result() {
+/// The function of the running thread, which is at this address, has returned the result of the thread.
+pub fn returns_result(function: usize, result: usize) {
     if symbolic_log::is_on() {
-        symbolic_log::count(&symbolic_log::header().pinned[reason::FOREIGN as usize]);
+        results::leaves(FRAME.take_result(function), result);
+    }
+}
+
+/// The running thread ends with this result, on which nothing unknown has an effect.
+pub fn ends_with(result: usize) {
+    if symbolic_log::is_on() {
+        results::leaves(terms::CONCRETE, result);
+    }
+}
+
+/// The running thread has taken the result of another one into this place.
+pub fn takes_result(of: usize, place: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        results::takes(of, place, pc);
+    }
+}
+
+/// The running thread finds the initialiser of a `pthread_once` done, or is going to run it.
+pub fn finds_once(control: usize, done: bool, pc: usize) {
+    if symbolic_log::is_on() {
+        results::finds_once(control, done, pc);
+    }
+}
+
+/// The initialiser that the running thread has run is done.
+pub fn runs_once(control: usize) {
+    if symbolic_log::is_on() {
+        results::runs_once(control);
     }
 }
 
