@@ -336,8 +336,7 @@ fn rank(failing: &Log, order: &Order, hints: &Hints<'_>) -> Rank {
     let is_call = !failing.operations[first].access;
     let from_end = failing.operations.len() - failing.at.get(&order.second).copied().unwrap_or(first);
     let is_use = |&second: &usize| failing.operations[first].frees(&failing.operations[second]);
-    let unrelated = order.first.2 != order.second.2
-        && !failing.at.get(&order.second).is_some_and(|second| is_use(second));
+    let unrelated = order.first.2 != order.second.2 && !failing.at.get(&order.second).is_some_and(is_use);
     let foreign = hints.foreign.contains(&order.first.2) || hints.foreign.contains(&order.second.2);
     let name = |key: Key| (key.0, key.1, key.2);
     let preferred = hints.preferred.contains(&(name(order.first), name(order.second)));

@@ -37,9 +37,9 @@ pub(crate) fn missed_recheck(failing: &Flow, failed: Option<ThreadId>) -> Option
         // Of a condition with two variables, the one that another thread changed says more.
         let all: Vec<_> = checks.iter().rev().filter_map(missed).collect();
         let found = all.iter().find(|(_, _, _, taken)| taken.is_some()).or(all.first());
-        found.and_then(|&(check, wait, used, taken)| {
+        found.map(|&(check, wait, used, taken)| {
             let story = [Some(check), Some(wait), taken, Some(used)];
-            Some(Classified {
+            Classified {
                 object: failing.moment(check).object.clone(),
                 story: story.into_iter().flatten().map(|index| failing.moment(index).clone()).collect(),
                 remedies: vec![Remedy::WaitInLoop {
@@ -48,7 +48,7 @@ pub(crate) fn missed_recheck(failing: &Flow, failed: Option<ThreadId>) -> Option
                     place: failing.moment(wait).place.clone(),
                 }],
                 ..Classified::new(BugClass::MissedRecheck)
-            })
+            }
         })
     })
 }
