@@ -366,6 +366,87 @@ fn input_and_schedule_are_found_together() {
     sandbox.heisen(&["replay", "other.schedule"]).fails(4, &["diverged", "found the end of the execution"]);
 }
 
+/// A parser that calls functions of the C library, behind which lies a bug.
+const CALLS_LIBRARY: &str = r#"#include <assert.h>
+#include <ctype.h>
+#include <heisen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+static char text[12];
+int main(void) {
+    heisen_input(text, sizeof text - 1, "text");
+    if (strncasecmp(text, "len", 3) || toupper(text[3]) != 'Q' || strlen(text) != 8) return 0;
+    char *copy = strdup(text + 4);
+    long number = strtol(copy, NULL, 10);
+    free(copy);
+    assert(number != 4711);
+    return 0;
+}
+"#;
+
+#[test]
+fn inputs_are_found_behind_functions_of_the_c_library() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("calls.c", CALLS_LIBRARY);
+    let found = searched(&sandbox, 1, &["--inputs", "calls.c"]);
+    assert_eq!(found["findings"][0]["kind"], "assertion", "{found:#}");
+    let schedule = found["findings"][0]["schedule"].as_str().expect("a schedule file");
+    sandbox.heisen(&["replay", schedule]).expect(1);
+}
+
+/// A thread changes a shared string, and another one calls functions of the C library with it.
+fn shared_string(seen: &str) -> String {
+    format!(
+        r#"#include <assert.h>
+        #include <pthread.h>
+        #include <string.h>
+        static char state[16] = "idle";
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        static void set(const char *to) {{
+            pthread_mutex_lock(&lock);
+            strcpy(state, to);
+            pthread_mutex_unlock(&lock);
+        }}
+        static void *sets(void *a) {{ set("busy"); set("finished"); return a; }}
+        static void *looks(void *a) {{
+            pthread_mutex_lock(&lock);
+            int is_seen = strcmp(state, "{seen}") == 0;
+            /* Reads the set more often than a waiting loop may. */
+            size_t span = strcspn("0123456789", state);
+            pthread_mutex_unlock(&lock);
+            assert(!is_seen && span == 10);
+            return a;
+        }}
+        int main(void) {{
+            pthread_t a, b;
+            pthread_create(&a, 0, sets, 0);
+            pthread_create(&b, 0, looks, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            return 0;
+        }}"#
+    )
+}
+
+#[test]
+fn shared_strings_are_read_by_functions_of_the_c_library() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // In between, at first, in the end, and never.
+    for (seen, code) in [("busy", 1), ("idle", 1), ("finished", 1), ("bust", 0), ("finishes", 0)] {
+        sandbox.write("state.c", shared_string(seen));
+        let json = searched(&sandbox, code, &["--strategy", "causal", "state.c"]);
+        assert!(code == 1 || json["complete"] == true, "{seen}: {json:#}");
+        assert_eq!(json["rounds"], Value::Null, "{seen}: {json:#}");
+    }
+}
+
 #[test]
 fn inputs_that_are_kept_limit_the_claim() {
     if !has_clang() {

@@ -35,6 +35,19 @@ const DECIDE: &[&str] = &[
     "_exit",
     "_Exit",
     "quick_exit",
+    // Classes of characters: tables are looked up.
+    "isalnum",
+    "isalpha",
+    "isblank",
+    "iscntrl",
+    "isdigit",
+    "isgraph",
+    "islower",
+    "isprint",
+    "ispunct",
+    "isspace",
+    "isupper",
+    "isxdigit",
 ];
 
 /// Functions that print.

@@ -30,6 +30,7 @@ pub mod loader;
 pub mod machine;
 pub mod mapping;
 pub mod mutex;
+pub mod numbers;
 pub mod once;
 pub mod others;
 pub mod pid;

@@ -3,18 +3,22 @@
 //! Instrumented code calls the functions of [`callbacks`] after its operations. They add nodes to the trace
 //! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
 //! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
-//! by which a program reads inputs.
+//! by which a program reads inputs. [`strings`] and [`numbers`] say what functions of the C library do to expressions
+//! ([`call`]).
 //!
 //! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
 //! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
 //! resets what the last one has touched.
 
 mod block_traffic;
+pub mod call;
 pub mod callbacks;
 mod held;
 pub mod inputs;
+pub mod numbers;
 mod reserved;
 mod sharing;
+pub mod strings;
 mod terms;
 mod traffic;
 

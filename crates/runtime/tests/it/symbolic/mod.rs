@@ -3,6 +3,7 @@
 mod events;
 mod expressions;
 mod inputs;
+mod library;
 mod limits;
 
 use heisen_engine::process::run_config::{Output, RunConfig, Symbolic};
