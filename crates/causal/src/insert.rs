@@ -11,7 +11,7 @@ use crate::rounds::rounds;
 use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::Term;
-use heisen_trace::symbolic::{EventKind, SymbolicEvent, SymbolicTrace};
+use heisen_trace::symbolic::{EventKind, PinReason, SymbolicEvent, SymbolicTrace};
 use heisen_trace::{End, Op};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -387,8 +387,14 @@ impl Insertion<'_, '_> {
     /// What the end of the execution says of all threads.
     fn end(&mut self, trace: &SymbolicTrace, end: &End) {
         let losses = &trace.losses;
-        for &(reason, _) in &losses.pinned {
-            self.exactness.add(Reason::Pinned(reason));
+        let named: u64 = losses.functions.iter().map(|(_, count)| count).sum();
+        for &(reason, count) in &losses.pinned {
+            if reason != PinReason::Foreign || count > named {
+                self.exactness.add(Reason::Pinned(reason));
+            }
+        }
+        for (function, _) in &losses.functions {
+            self.exactness.add_argument_of(function);
         }
         let reasons = [
             (losses.overwritten > 0, Reason::Overwritten),

@@ -448,6 +448,85 @@ fn shared_strings_are_read_by_functions_of_the_c_library() {
 }
 
 #[test]
+fn functions_that_take_values_are_named() {
+    if !has_clang() {
+        return;
+    }
+    let program = |call: &str| {
+        format!(
+            r#"#include <heisen.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            static void ends(int code) {{ exit(code); }}
+            int main(void) {{
+                int x = 3;
+                char text[32] = "";
+                heisen_input(&x, sizeof x, "x");
+                x &= 3;
+                {call};
+                if (x > 5) ends(x);
+                return text[0] == 'a';
+            }}"#
+        )
+    };
+    let sandbox = Sandbox::new();
+    for (call, name) in [
+        // Fixed, any number, and both.
+        ("setvbuf(stdin, text, _IOFBF, x)", Some("setvbuf")),
+        ("snprintf(text, sizeof text, \"%d\", x)", Some("snprintf")),
+        ("sprintf(text, \"%d\", x)", Some("sprintf")),
+        ("(x ? sprintf : sprintf)(text, \"%d\", x)", Some("sprintf")),
+        // What is printed, and what only says which.
+        ("printf(\"%d\\n\", x)", None),
+        ("free(malloc(x))", None),
+    ] {
+        sandbox.write("takes.c", program(call));
+        let json = searched(&sandbox, 0, &["--inputs", "takes.c"]);
+        let said = json["not_controlled"].to_string();
+        match name {
+            Some(name) => {
+                let words = format!("other values of the argument of `{name}` were not explored");
+                assert!(said.contains(&words), "{call}: {json:#}");
+            }
+            None => assert_eq!(json["complete"], true, "{call}: {json:#}"),
+        }
+    }
+}
+
+#[test]
+fn a_wrong_expression_ends_the_check() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // The program itself pins an expression to another value than it has.
+    sandbox.write(
+        "wrong.c",
+        r#"#define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <heisen.h>
+        #include <stdint.h>
+        struct table { uint32_t version, length; void *frame, *callbacks[11]; };
+        static int x = 7;
+        int main(void) {
+            heisen_input(&x, sizeof x, "x");
+            struct table *table = dlsym(RTLD_DEFAULT, "heisen_symbolic_table");
+            if (!table) return 0;
+            uint32_t (*load)(uint64_t, uint32_t, uint32_t, uint64_t) = table->callbacks[3];
+            void (*pin)(uint32_t, uint64_t, uint32_t) = table->callbacks[10];
+            pin(load((uint64_t)&x, 4, 0, 7), 8, 1);
+            return 0;
+        }"#,
+    );
+    let include = format!("-I{}", root().join("include").display());
+    sandbox.heisen(&["cc", "--symbolic", "-g", &include, "wrong.c", "-o", "wrong"]).expect(0);
+    let args = ["check", "--inputs", "--", "./wrong"];
+    let said = "an expression has 0x7, and the program had 0x8, in T0 at wrong.c:13 (main)";
+    sandbox.heisen(&args).fails(5, &["HEISEN_CHECK_EXPRESSIONS", said, "a bug of Heisen"]);
+    sandbox.run(sandbox.command(&args).env_remove("HEISEN_CHECK_EXPRESSIONS")).expect(0);
+}
+
+#[test]
 fn inputs_that_are_kept_limit_the_claim() {
     if !has_clang() {
         return;

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::platform::sys::Mapping;
+use crate::process::named_places::{self, NamedPlaces};
 use crate::process::run_config::Symbolic;
 use heisen_trace::schedule::InputLine;
 use heisen_trace::symbolic::{
@@ -30,7 +31,13 @@ pub(crate) struct TraceMemory {
     shared: Arc<Mutex<BTreeSet<u64>>>,
     /// Shared memory as it is in the parked program, by granule; `None` where there is none.
     initial: Mutex<BTreeMap<u64, Option<[u8; GRANULE as usize]>>>,
+    names: NamedPlaces,
+    /// Whether to compare each expression with the value that the program had.
+    checks: bool,
 }
+
+/// The variable of the environment for that.
+const CHECKS: &str = "HEISEN_CHECK_EXPRESSIONS";
 
 impl TraceMemory {
     /// Reserves the memory.
@@ -46,6 +53,8 @@ impl TraceMemory {
             inputs: config.inputs.iter().filter_map(InputLine::chosen).collect(),
             shared: config.shared.clone(),
             initial: Mutex::default(),
+            names: NamedPlaces::default(),
+            checks: std::env::var_os(CHECKS).is_some_and(|value| value == "1"),
         })
     }
 
@@ -84,10 +93,29 @@ impl TraceMemory {
     }
 
     /// Reads the trace of the last execution. `parked` is the process of the parked program.
-    pub(crate) fn read(&self, parked: i32) -> SymbolicTrace {
+    pub(crate) fn read(&self, parked: i32) -> Result<SymbolicTrace> {
         let header = self.mapping.header();
         let initial = self.initial(parked, shared(header));
-        read(header, self.mapping.words(), initial)
+        let mut trace = read(header, self.mapping.words(), initial);
+        trace.losses.functions = self.functions(parked, &trace);
+        let first_wrong = if self.checks { trace.wrong_events().first().copied() } else { None };
+        match first_wrong {
+            Some(at) => Err(wrong(parked, &trace, at)),
+            None => Ok(trace),
+        }
+    }
+
+    /// The functions without instrumentation that have taken expressions, and how many.
+    fn functions(&self, parked: i32, trace: &SymbolicTrace) -> Vec<(String, u64)> {
+        let mut functions = BTreeMap::new();
+        for event in &trace.events {
+            if let EventKind::Pin { reason: PinReason::Foreign, .. } = event.kind
+                && let Some(name) = self.names.function(parked, event.pc)
+            {
+                *functions.entry(name).or_insert(0) += 1;
+            }
+        }
+        functions.into_iter().collect()
     }
 
     /// The content of these granules when an execution begins: that in the parked program.
@@ -106,6 +134,26 @@ impl TraceMemory {
         }
         bytes.into_iter().collect()
     }
+}
+
+/// The error for an event whose expression has another value than the program had.
+fn wrong(parked: i32, trace: &SymbolicTrace, at: usize) -> Error {
+    let event = &trace.events[at];
+    let (expression, value) = match event.kind {
+        EventKind::Branch { condition, taken } => (Some(condition), u64::from(taken)),
+        EventKind::Assume { condition, holds } => (Some(condition), u64::from(holds)),
+        EventKind::Pin { node, value, .. } => (Some(node), value),
+        EventKind::Write { operand: Operand::Node(node), value, .. } => (Some(node), value),
+        _ => (None, 0),
+    };
+    let known = expression.and_then(|node| trace.values()[node.0 as usize]);
+    let known = known.map_or("no value".into(), |known| format!("{known:#x}"));
+    Error::Internal(format!(
+        "{CHECKS}: an expression has {known}, and the program had {value:#x}, in T{} at {}; this is a bug of Heisen, please \
+         report it with the program",
+        event.thread,
+        named_places::place(parked, event.pc),
+    ))
 }
 
 fn shared(header: &Header) -> impl Iterator<Item = u64> {
@@ -169,6 +217,7 @@ fn read(header: &Header, words: &[AtomicU64], initial: Vec<(u64, u8)>) -> Symbol
     }
     trace.losses = Losses {
         pinned: by_reason.into_iter().collect(),
+        functions: Vec::new(),
         overwritten: header.overwritten.load(Relaxed),
         full: cut || header.full.load(Relaxed) != 0,
         incomplete: header.incomplete.load(Relaxed) != 0,

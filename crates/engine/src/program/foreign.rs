@@ -69,8 +69,6 @@ const KNOWN: &[&str] = &[
     "perror",
     "stdout",
     "stderr",
-    "qsort",
-    "bsearch",
     "abs",
     "labs",
     "llabs",

@@ -227,6 +227,12 @@ impl Encoder<'_> {
                 self.both(*operand);
                 self.number(*reason);
             }
+            Step::Foreign { callee, operands } => {
+                self.number(program::FOREIGN);
+                self.address(*callee);
+                self.number(operands.len() as u32);
+                operands.iter().for_each(|operand| self.both(*operand));
+            }
             Step::Phis(pairs) => self.moves(pairs),
             Step::Enter { function, arguments, by_value } => {
                 for (number, structure, bytes) in by_value {
