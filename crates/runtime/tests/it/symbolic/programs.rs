@@ -151,13 +151,20 @@ fn traced(name: &str, program: &Path, marked: &str, out: &Path, expected: &[u8])
     let mut parked =
         Parked(Zygote::start(&runtime, &found, &config, Output::Dropped).expect("the program is parked"));
     // Where memory turns out to be shared, the same plan runs again.
-    let mut runs = (0..50).map(|_| parked.run(&Plan::new(Policy::Default)).execution);
+    let mut start = Instant::now();
+    let mut runs = (0..50).map(|_| {
+        start = Instant::now();
+        parked.run(&Plan::new(Policy::Default)).execution
+    });
     let complete =
         |execution: &Execution| execution.symbolic.as_ref().is_some_and(|trace| !trace.losses.incomplete);
     let Execution { end, symbolic, .. } = runs.find(complete).expect("a complete trace");
     assert_eq!(end, End::Exit(0), "{name} with {marked} bytes");
     assert_eq!(std::fs::read(out).expect("its output"), expected, "{name} with {marked} bytes");
     let trace = symbolic.expect("a trace");
+    drop(runs);
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{name}, {marked} bytes: {:.3} million nodes in {seconds:.3} s", trace.nodes.len() as f64 / 1e6);
     let wrong: Vec<_> = trace.wrong_events().into_iter().map(|at| &trace.events[at]).collect();
     assert!(wrong.is_empty(), "{name}: {} of {}: {:#?}", wrong.len(), trace.events.len(), wrong[0]);
     format!("| {name} | {marked} | {} |", row(&trace))
