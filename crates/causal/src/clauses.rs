@@ -161,7 +161,11 @@ impl Clauses {
     }
 
     /// Asks for a solution in which all of these hold and nothing unknown exists.
-    pub fn ask(&mut self, target: &[Formula], limit: &Limit) -> Result<heisen_solver::Model, Option<Core>> {
+    pub fn ask(
+        &mut self,
+        target: &[Formula],
+        limit: &Limit<'_>,
+    ) -> Result<heisen_solver::Model, Option<Core>> {
         self.close();
         let open: Vec<usize> = (0..self.subjects.len())
             .filter(|&number| !self.subjects[number].retired && !self.subjects[number].lists.is_empty())

@@ -40,8 +40,9 @@
 //! | --- | --- |
 //! | `tree` | the paths of all threads |
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
-//! | `encode`, `clauses` | from the tree to constraints |
-//! | `memory`, `mutexes`, `conditions`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `encode`, `clauses`, `counters` | from the tree to constraints |
+//! | `memory`, `mutexes`, `conditions`, `semaphores`, `barriers`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `bounds` | when the caller stops it, and its memory |
 //! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
@@ -49,8 +50,11 @@
 
 #![forbid(unsafe_code)]
 
+mod barriers;
+mod bounds;
 mod clauses;
 mod conditions;
+mod counters;
 mod deadlocks;
 mod encode;
 mod exactness;
@@ -64,8 +68,10 @@ mod questions;
 mod rounds;
 mod schedule;
 mod search;
+mod semaphores;
 mod steps;
 mod tree;
 
+pub use bounds::Stop;
 pub use exactness::{Counted, Exactness};
 pub use search::{Causal, Options, ROUNDS, Status};

@@ -64,6 +64,13 @@ impl Questions {
         }
     }
 
+    /// None of them will be asked any more.
+    pub fn give_up(&mut self) {
+        for question in self.all.values_mut().filter(|question| question.state != State::Out) {
+            question.state = State::GivenUp;
+        }
+    }
+
     /// An execution has shown this. Returns whether it is the first.
     pub fn show(&mut self, target: Target) -> bool {
         self.add(target);

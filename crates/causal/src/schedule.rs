@@ -69,6 +69,8 @@ impl Schedule {
             // By default, a thread that yields or whose wait times out comes after all others, also if it is the one that ran.
             let gives_way = match node.key {
                 Key::Sync { op, .. } => node.outcome == Outcome::Is(0) || matches!(op, Op::Yield | Op::Sleep),
+                // It may be one of these.
+                Key::Unknown => true,
                 _ => false,
             };
             if thread != self.running || gives_way {

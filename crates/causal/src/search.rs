@@ -1,5 +1,6 @@
 //! The search: asks the open questions one by one, and hands out plans for those that have a solution.
 
+use crate::bounds::{Bounds, Stop};
 use crate::encode::Encoding;
 use crate::exactness::{Exactness, Reason};
 use crate::insert::{Inserted, insert};
@@ -96,6 +97,7 @@ pub struct Causal {
     again: Option<Plan>,
     restarts: u32,
     bounded: bool,
+    bounds: Bounds,
     /// The largest [`SymbolicTrace::shared`] so far.
     shared: u64,
     counts: Counts,
@@ -146,6 +148,7 @@ impl Causal {
             again: Some(Plan::new(Policy::Default)),
             restarts: 0,
             bounded: false,
+            bounds: Bounds::default(),
             shared: 0,
             counts: Counts::default(),
             met: BTreeSet::new(),
@@ -156,6 +159,8 @@ impl Causal {
 
     /// The next plan. `None` if the search waits for plans that are out or, if none is out, has ended.
     pub fn next_plan(&mut self) -> Option<Plan> {
+        let stop = self.bounds.stop.clone();
+        let stop = || stop.as_ref().is_some_and(|stop| stop());
         if let Some(plan) = self.again.take() {
             self.out.push(Out { plan: plan.clone(), target: None, siblings: 0 });
             return Some(plan);
@@ -168,7 +173,10 @@ impl Causal {
                 self.questions.set(target, State::Shown);
                 continue;
             }
-            let limit = Limit { steps: Some(self.options.steps), stop: None };
+            if stop() {
+                return None;
+            }
+            let limit = Limit { steps: Some(self.options.steps), stop: Some(&stop) };
             let formulas = self.formulas(target);
             self.counts.questions += 1;
             match self.encoding.clauses.ask(&formulas, &limit) {
@@ -193,6 +201,8 @@ impl Causal {
                     self.counts.unsatisfiable += 1;
                     self.questions.set(target, State::Impossible(core));
                 }
+                // The question stays open.
+                Err(None) if stop() => return None,
                 Err(None) => {
                     self.counts.unknown += 1;
                     self.exactness.add(Reason::SolverLimit);
@@ -255,8 +265,9 @@ impl Causal {
 
     /// Puts an execution into the tree. Returns whether it has shown something new.
     fn learn(&mut self, trace: &SymbolicTrace, end: &End) -> bool {
-        let Causal { encoding, exactness, options, .. } = self;
-        let Inserted { new, open, stuck, bounded } = insert(encoding, exactness, options.rounds, trace, end);
+        let Causal { encoding, exactness, options, bounds, .. } = self;
+        let inserted = insert(encoding, exactness, options.rounds, bounds, (trace, end));
+        let Inserted { new, open, stuck, bounded, full } = inserted;
         self.bounded |= bounded;
         for node in open {
             self.questions.add(Target::Reached(node));
@@ -284,7 +295,21 @@ impl Causal {
             }
         }
         self.note_failure(trace, end);
+        if full {
+            self.questions.give_up();
+        }
         new
+    }
+
+    /// From now on the search stops working when this says so. Then [`next_plan`](Causal::next_plan) may return `None`
+    /// although the search has not ended.
+    pub fn heed(&mut self, stop: Stop) {
+        self.bounds.stop = Some(stop);
+    }
+
+    /// The constraints of the search may take about so many bytes. A search that needs more ends, and is not exact.
+    pub fn bound_memory(&mut self, bytes: usize) {
+        self.bounds.bytes = bytes;
     }
 
     /// Takes the execution of a plan that this search has not handed out, for example one of an earlier search that was

@@ -38,8 +38,8 @@ pub enum Key {
     Assume { condition: Term },
     /// An operation. The outcome is 1 if it succeeded.
     Sync { op: Op, object: u64 },
-    /// The end of a thread is awaited. The outcome is 1 if it succeeded.
-    Join { thread: Option<ThreadRoot> },
+    /// The end of a thread is awaited; an attempt gives up. The outcome is 1 if it succeeded.
+    Join { thread: Option<ThreadRoot>, attempt: bool },
     /// The thread has a next event that no execution has shown.
     Unknown,
 }

@@ -27,6 +27,8 @@ pub struct Parameters {
     pub burst: Option<u32>,
     /// The number of delays in one execution.
     pub delays: u32,
+    /// Whether executions can log symbolic traces.
+    pub traced: bool,
     /// Whether inputs are chosen.
     pub inputs: bool,
     /// The most rounds of a loop that waits for other threads.
@@ -35,6 +37,14 @@ pub struct Parameters {
     pub races: u32,
     /// The seed of a sampler.
     pub seed: u64,
+}
+
+impl Parameters {
+    /// Those of the solver-driven search.
+    fn causal(&self) -> heisen_causal::Options {
+        let (inputs, rounds, meetings) = (self.inputs, self.rounds, self.races);
+        heisen_causal::Options { inputs, rounds, meetings, ..Default::default() }
+    }
 }
 
 /// An option that only some strategies take.
@@ -54,6 +64,8 @@ pub enum Parameter {
     Delays,
     /// `--inputs`
     Inputs,
+    /// `--input`
+    Input,
     /// `--rounds`
     Rounds,
     /// `--trace-memory`
@@ -71,6 +83,7 @@ impl Parameter {
             Parameter::Burst => "--burst",
             Parameter::Delays => "--delays",
             Parameter::Inputs => "--inputs",
+            Parameter::Input => "--input",
             Parameter::Rounds => "--rounds",
             Parameter::TraceMemory => "--trace-memory",
         }
@@ -240,11 +253,8 @@ strategies! {
         class: Systematic,
         // Every access is a scheduling point from the start.
         counts_steps: false,
-        takes: [Inputs, Rounds, TraceMemory],
-        new: |p| {
-            let (inputs, rounds, meetings) = (p.inputs, p.rounds, p.races);
-            Causal::new(heisen_causal::Options { inputs, rounds, meetings, ..Default::default() }).into()
-        },
+        takes: [Inputs, Input, Rounds, TraceMemory],
+        new: |p| Causal::new(p.causal()).into(),
     }
     /// Random walk.
     Random {
@@ -343,8 +353,11 @@ strategies! {
         help: Some("Mixes all samplers and favours those that keep finding new behaviour"),
         class: Sampler,
         counts_steps: false,
-        takes: [],
-        new: |p| Portfolio::new(p.seed).into(),
+        takes: [Inputs, Input, Rounds, TraceMemory],
+        new: |p| {
+            let samplers = Portfolio::new(p.seed);
+            Search::from(if p.traced { samplers.with_solver(p.causal()) } else { samplers })
+        },
     }
 }
 
@@ -397,6 +410,7 @@ mod tests {
             depth: 3,
             burst: None,
             delays: 3,
+            traced: true,
             inputs: true,
             rounds: 8,
             races: 1,

@@ -274,6 +274,13 @@ impl Sat {
         self.is_theory[var.index()] = true;
     }
 
+    /// About how many bytes of memory its variables and clauses take, and what the theory has for each variable.
+    pub fn bytes(&self) -> usize {
+        const VARIABLE: usize = 224;
+        let watches = 2 * size_of::<Watch>() * (self.clauses.len() + self.learnts.len());
+        self.memory.len() * size_of::<u32>() + watches + self.level.len() * VARIABLE
+    }
+
     /// The number of variables and of clauses.
     pub fn size(&self) -> (usize, usize) {
         (self.level.len(), self.clauses.len())

@@ -52,12 +52,18 @@ impl Model {
 }
 
 /// How long the solver may search for one answer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Limit {
+#[derive(Clone, Copy, Default)]
+pub struct Limit<'a> {
     /// How many steps the search may take: conflicts and decisions. The same questions always take the same number.
     pub steps: Option<u64>,
     /// Asked now and then: whether to give up.
-    pub stop: Option<fn() -> bool>,
+    pub stop: Option<&'a dyn Fn() -> bool>,
+}
+
+impl std::fmt::Debug for Limit<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limit").field("steps", &self.steps).finish_non_exhaustive()
+    }
 }
 
 /// A set of formulas, and the questions asked about it.
@@ -78,14 +84,14 @@ pub struct Solver {
 }
 
 /// Counts the steps of one search, and ends it.
-struct Steps {
-    limit: Limit,
+struct Steps<'a> {
+    limit: Limit<'a>,
     taken: u64,
     /// Once the search was told to end, each further question must have the same answer.
     ended: bool,
 }
 
-impl Steps {
+impl Steps<'_> {
     /// Called at each step of the search: whether to give up.
     fn next(&mut self) -> bool {
         /// A clock takes longer than a step.
@@ -136,6 +142,11 @@ impl Solver {
     /// What the searches for all answers did so far.
     pub fn statistics(&self) -> Statistics {
         self.sat.statistics
+    }
+
+    /// About how many bytes of memory its formulas take.
+    pub fn bytes(&self) -> usize {
+        self.sat.bytes()
     }
 
     /// Adds an event. If no formula decides on the order of two events, the search tries the order in which they were
@@ -334,7 +345,7 @@ impl Solver {
     }
 
     /// Asks for a solution in which these formulas hold, too.
-    pub fn check(&mut self, assumptions: &[Formula], limit: &Limit) -> Answer {
+    pub fn check(&mut self, assumptions: &[Formula], limit: &Limit<'_>) -> Answer {
         if !self.consistent {
             return Answer::No(Vec::new());
         }

@@ -80,6 +80,8 @@ pub enum PinReason {
     Switch = 9,
     /// A block of memory was allocated whose address may depend on other threads.
     Allocation = 10,
+    /// What a descriptor gives: bytes that are no inputs, or that several threads read.
+    Descriptor = 11,
 }
 
 impl PinReason {
@@ -95,6 +97,7 @@ impl PinReason {
             7 => PinReason::Assembly,
             9 => PinReason::Switch,
             10 => PinReason::Allocation,
+            11 => PinReason::Descriptor,
             _ => PinReason::Other,
         }
     }
@@ -153,7 +156,7 @@ pub enum EventKind {
     },
     /// The program read an input.
     Input {
-        /// Its name.
+        /// Its name. A piece of a larger input has its first byte in the name, as in `message[8]`.
         name: String,
         /// Which of the inputs of this name, from 0.
         number: u32,

@@ -269,6 +269,8 @@ pub mod misuse {
     pub const ALIGNMENT: u32 = 13;
     /// Memory of a stack was used after its function had returned, or its thread had ended.
     pub const DEAD_STACK: u32 = 14;
+    /// An input of more than 512 KiB was asked for.
+    pub const INPUT_SIZE: u32 = 15;
     /// The first code that concerns the heap; see [`crate::Heap`].
     pub const HEAP: u32 = 50;
     /// Freed memory was read.

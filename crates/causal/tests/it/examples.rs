@@ -36,7 +36,7 @@ fn figure_2() -> Program {
         Do::Store(Y, 1, Expr::Const(0)),
     ];
     let main = vec![Do::Create(1), Do::Create(2), Do::Join(0), Do::Join(1)];
-    Program { code: vec![main, first, second], memory: vec![] }
+    Program { code: vec![main, first, second], ..Program::default() }
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn fibonacci(rounds: usize, bound: u8) -> Program {
         Do::Load(1, Y, 1),
         Do::Assert(at_most(1)),
     ];
-    Program { code: vec![main, body(X, Y), body(Y, X)], memory: vec![(0, 1), (1, 1)] }
+    Program { code: vec![main, body(X, Y), body(Y, X)], memory: vec![(0, 1), (1, 1)], ..Program::default() }
 }
 
 #[test]

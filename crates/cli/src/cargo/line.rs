@@ -50,6 +50,7 @@ fn extent(explored: &Finished) -> String {
     match outcome.empty {
         Some(Empty::OneThread) => return "nothing to explore: one thread".to_owned(),
         Some(Empty::NoTest) => return "nothing to explore: no test".to_owned(),
+        Some(Empty::Contradiction) => return "no execution meets the assumptions".to_owned(),
         Some(Empty::NoPointInScope) => return "no scheduling point in the scope".to_owned(),
         None => {}
     }

@@ -49,7 +49,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let directory = output.output.unwrap_or_else(|| workspace.schedules());
     check::check_places(&directory)?;
     check_files(&output.results.files(), true)?;
-    let options = search_options::options(&args.search, stop)?;
+    let options = search_options::options(&args.search, &args.args, stop)?;
     let mut targets = Targets {
         bin: args.bin.into_iter().collect(),
         example: args.example.into_iter().collect(),

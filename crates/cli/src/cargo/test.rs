@@ -31,7 +31,7 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let directory = args.output.output.clone().unwrap_or_else(|| workspace.schedules());
     check::check_places(&directory)?;
     check_files(&args.output.results.files(), true)?;
-    let options = search_options::options(&args.search, stop)?;
+    let options = search_options::options(&args.search, &[], stop)?;
     let words = build::words(args.build.words(), &args.targets);
     let order = BuildRequest {
         mode: Mode::Tests,

@@ -6,11 +6,12 @@ use heisen_engine::check::changed::Changed;
 use heisen_engine::check::scope::Patterns;
 use heisen_engine::check::{Kind, Options, Races, rounds, trace_memory};
 use heisen_engine::explain::suppress::Suppressions;
-use heisen_engine::process::stdin;
+use heisen_engine::process::{marked, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::{Error, patch};
 use heisen_trace::decision::PATIENCE;
 use heisen_trace::{Accesses, Stdin, World};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,14 +33,14 @@ pub fn jobs(args: &SearchArgs) -> usize {
     args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// The engine's options for a search.
-pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
+/// The engine's options for a search of a program with these arguments.
+pub fn options(args: &SearchArgs, arguments: &[OsString], stop: &AtomicBool) -> Result<Options, Error> {
     args.check_options()?;
     let strategy = args.kind();
     if matches!(strategy, Kind::Dpor | Kind::Bpor) {
         fits_dpor(args)?;
     }
-    if strategy == Kind::Causal {
+    if strategy == Kind::Causal || args.chooses_inputs() {
         fits_causal(args)?;
     }
     let unlimited = strategy.samples() && args.time.is_none();
@@ -64,8 +65,9 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         // Each trace decides which execution comes next.
         jobs: if strategy == Kind::Causal { 1 } else { jobs(args) },
         memory: args.memory.unwrap_or(MEMORY),
+        traced: strategy == Kind::Causal,
         trace_memory: args.trace_memory.map_or_else(trace_memory, |bytes| bytes as u64),
-        inputs: args.inputs,
+        inputs: args.chooses_inputs(),
         rounds: args.rounds.unwrap_or_else(rounds),
         carrier: args.carrier.into(),
         in_process: !args.fork,
@@ -73,7 +75,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         symmetry: args.symmetry,
         spurious: args.spurious,
         faults: args.faults,
-        world: world(args, stop)?,
+        world: world(args, arguments, stop)?,
         warm_up: args.warm_up,
         races: match args.races {
             None | Some(args::Races::Count) => Races::Count,
@@ -89,11 +91,17 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
 
 /// The options for this program. Without `--races`, data races of an instrumented Rust program are reported:
 /// they are undefined behaviour, and safe code has none.
-pub fn options_for(program: &Program, args: &SearchArgs, options: Options) -> Options {
-    match args.races {
-        None if program.rust && program.instrumented => Options { races: Races::Report, ..options },
-        _ => options,
+pub fn options_for(program: &Program, args: &SearchArgs, mut options: Options) -> Options {
+    if args.races.is_none() && program.rust && program.instrumented {
+        options.races = Races::Report;
     }
+    // The solver is one more arm of the portfolio, unless options ask for what it would not explore.
+    if options.strategy == Kind::Portfolio && program.symbolic && fits_causal(args).is_ok() {
+        options.traced = true;
+        options.world.accesses.all = true;
+        options.world.patience = patience_of_rounds(args);
+    }
+    options
 }
 
 /// Refuses options that do not fit dynamic partial-order reduction. It needs a choice at every scheduling
@@ -108,15 +116,17 @@ fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
         (!args.focus.is_empty(), "--focus", "dpor must be able to preempt everywhere; use --strategy icb"),
         (args.real_time, "--real-time", "real time differs from run to run"),
     ];
-    refuse("dpor", &refused)
+    refuse("--strategy dpor", &refused)
 }
 
 /// Refuses options that do not fit the solver-driven search: what it does not ask for it would not explore.
 fn fits_causal(args: &SearchArgs) -> Result<(), Error> {
     const SCOPE: &str = "causal must be able to preempt everywhere; use --strategy icb";
     const VALUES: &str = "causal chooses threads and inputs only; use --strategy icb or dpor";
+    // The portfolio goes on without the solver, unless its inputs are asked for.
+    let option = if args.kind() == Kind::Causal { "--strategy causal" } else { "--inputs" };
     refuse(
-        "causal",
+        option,
         &[
             (!args.no_preempt.is_empty(), "--no-preempt", SCOPE),
             (!args.focus.is_empty(), "--focus", SCOPE),
@@ -124,22 +134,27 @@ fn fits_causal(args: &SearchArgs) -> Result<(), Error> {
             (args.faults.most > 0, "--faults", VALUES),
             (args.symmetry, "--symmetry", "causal runs no two executions that take the same paths anyway"),
             (args.real_time, "--real-time", "real time differs from run to run"),
+            (
+                args.at_ready && !args.input.is_empty(),
+                "--at-ready and --input",
+                "what the program reads before heisen_ready has no inputs; use heisen_input instead of --input",
+            ),
         ],
     )
 }
 
 /// Refuses the first of these options that is given, for the reason beside it.
-fn refuse(strategy: &str, refused: &[(bool, &str, &str)]) -> Result<(), Error> {
+fn refuse(option: &str, refused: &[(bool, &str, &str)]) -> Result<(), Error> {
     match refused.iter().find(|(given, ..)| *given) {
-        Some((_, option, why)) => {
-            Err(Error::Input(format!("--strategy {strategy} cannot be combined with {option}: {why}")))
+        Some((_, other, why)) => {
+            Err(Error::Input(format!("{option} cannot be combined with {other}: {why}")))
         }
         None => Ok(()),
     }
 }
 
 /// The environment of the executions.
-fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
+fn world(args: &SearchArgs, arguments: &[OsString], stop: &AtomicBool) -> Result<World, Error> {
     let absolute = |dir: &PathBuf| {
         std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
     };
@@ -152,7 +167,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         None if scoped => patch::INSTRUMENTED,
         None => patch::DEFAULT,
     };
-    Ok(World {
+    let mut world = World {
         seed: args.seed,
         cpus: args.cpus,
         real_time: args.real_time,
@@ -163,6 +178,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         dir: dir.map(|dir| dir.into_os_string().into_vec()),
         stdin: args.stdin.as_deref().map(|path| read_stdin(path, stop)).transpose()?,
         heap: args.heap.map(|heap| heap == args::Switch::On),
+        marked: args.input.iter().map(|text| marked::parse(text)).collect::<Result<_, _>>()?,
         leaks: args.leaks,
         accesses: Accesses {
             check: args.races != Some(args::Races::Off),
@@ -170,16 +186,22 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
             points: Vec::new(),
         },
         patch: patch::parse(patched).map_err(|why| Error::Input(format!("--patch {patched:?}: {why}")))?,
-    })
+    };
+    marked::complete(&mut world, arguments)?;
+    Ok(world)
 }
 
 /// How often a thread may repeat itself before it gives way. The solver-driven search models no fairness, so its threads
 /// must be free to take all rounds that it asks for, of each loop.
 fn patience(args: &SearchArgs) -> u32 {
     match args.kind() {
-        Kind::Causal => 2 * args.rounds.unwrap_or_else(rounds) + 2,
+        Kind::Causal => patience_of_rounds(args),
         _ => PATIENCE,
     }
+}
+
+fn patience_of_rounds(args: &SearchArgs) -> u32 {
+    2 * args.rounds.unwrap_or_else(rounds) + 2
 }
 
 /// Reads the standard input for the executions. A separate thread reads, because reading may block and Ctrl-C

@@ -12,7 +12,7 @@ use crate::render::result_file::{check_files, write};
 use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
-use heisen_engine::check::{Ended, Kind, Notify, Options};
+use heisen_engine::check::{Empty, Ended, Kind, Notify, Options};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::{Extent, Language};
@@ -132,6 +132,7 @@ pub fn conclude(
     }
     Ok(match found {
         true => exit::FOUND,
+        false if outcome.empty == Some(Empty::Contradiction) => exit::INPUT,
         false if options.strict && outcome.has_caveats() => exit::CAVEAT,
         false => exit::CLEAN,
     })
@@ -178,26 +179,32 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
         };
         return Session::resume(path, &change);
     }
-    let causal = args.search.kind() == Kind::Causal;
-    let extent = match (args.target.no_instrument, args.with_std) {
-        (true, _) if causal => {
-            return Err(Error::Input(
-                "--strategy causal needs the expressions of FILE, so --no-instrument does not fit; leave out one of both"
-                    .into(),
-            ));
+    let needs_symbolic = match args.search.kind() {
+        Kind::Causal => Some("--strategy causal"),
+        // Of the portfolio, only the solver chooses inputs.
+        _ if args.search.chooses_inputs() => Some("--inputs"),
+        _ => None,
+    };
+    let extent = match (args.target.no_instrument, needs_symbolic) {
+        (true, Some(option)) => {
+            return Err(Error::Input(format!(
+                "{option} needs the expressions of FILE, so --no-instrument does not fit; leave out one of both"
+            )));
         }
-        (true, _) => Extent::AsItIs,
-        (false, _) if causal => Extent::Symbolic,
-        (false, true) => Extent::WithStd,
-        (false, false) => Extent::Program,
+        (true, None) => Extent::AsItIs,
+        (false, Some(_)) => Extent::Symbolic,
+        (false, None) if args.with_std => Extent::WithStd,
+        (false, None) => Extent::Program,
     };
     // Before anything is compiled: options that do not fit are refused.
-    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    let TargetArgs { source, command, .. } = &args.target;
+    let arguments = if source.is_some() { &command[..] } else { command.get(1..).unwrap_or_default() };
+    let options = Options { hints: args.hints, ..options(&args.search, arguments, stop)? };
     let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
-    if causal && !program.symbolic {
+    if let Some(option) = needs_symbolic.filter(|_| !program.symbolic) {
         return Err(Error::Input(format!(
-            "{} is not a symbolic build, which --strategy causal needs; build it with heisen cc --symbolic or heisen c++ \
+            "{} is not a symbolic build, which {option} needs; build it with heisen cc --symbolic or heisen c++ \
              --symbolic",
             program.path.display()
         )));

@@ -63,6 +63,9 @@ pub struct Options {
     pub jobs: usize,
     /// How many bytes of memory waiting plans and seen states may take.
     pub memory: usize,
+    /// Whether executions can log symbolic traces: the strategy asks for them, and the program is built for them.
+    #[serde(default)]
+    pub traced: bool,
     /// How many bytes a symbolic trace may take.
     #[serde(default = "trace_memory")]
     pub trace_memory: u64,
@@ -149,8 +152,7 @@ impl Options {
             faults: self.faults,
             world: self.world.clone(),
             stop,
-            symbolic: (self.strategy == Kind::Causal)
-                .then(|| Symbolic { memory: self.trace_memory, ..Symbolic::default() }),
+            symbolic: self.traced.then(|| Symbolic { memory: self.trace_memory, ..Symbolic::default() }),
             ..RunConfig::default()
         }
     }
@@ -193,6 +195,7 @@ impl Options {
             depth: self.depth,
             burst: self.burst,
             delays: self.delays,
+            traced: self.traced,
             inputs: self.inputs,
             rounds: self.rounds,
             races: self.races_wanted(),

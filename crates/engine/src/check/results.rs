@@ -180,6 +180,7 @@ impl ResultTaker<'_, '_> {
     fn count_steps(&mut self, run: &Run) {
         let tally = &mut self.state.tally;
         tally.executions += 1;
+        tally.assumed += u64::from(run.execution.notes.contains(&Note::Assumed));
         tally.steps += u64::from(run.execution.steps);
         tally.threads = tally.threads.max(run.execution.threads);
     }

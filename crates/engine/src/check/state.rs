@@ -1,7 +1,7 @@
 //! Holds the current search: the strategy, and its work so far.
 
 use super::case::Case;
-use super::options::Kind;
+use super::options::{Kind, Options};
 use super::outcome::Tally;
 use heisen_search::{Halt, Room, Search, Strategy};
 use std::time::{Duration, Instant};
@@ -48,7 +48,8 @@ impl<'a> State<'a> {
 
     /// Whether there is nothing to explore, because only one thread ran. A search that chooses inputs has more to explore.
     pub(super) fn is_alone(&self) -> bool {
-        self.tally.is_alone() && self.case.options.strategy != Kind::Causal
+        let Options { strategy, inputs, .. } = *self.case.options;
+        self.tally.is_alone() && !inputs && strategy != Kind::Causal
     }
 
     pub(super) fn has_findings(&self) -> bool {

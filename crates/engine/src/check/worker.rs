@@ -107,7 +107,9 @@ impl<'a> Worker<'a> {
             if batch.closed {
                 return;
             }
-            if batch.next >= batch.cut || batch.first_alone && batch.next > 0 {
+            // What memory is shared is known to the zygote that has found it out, so one zygote makes all traces.
+            let is_for_another = batch.detail == Detail::Symbolic && self.config.worker > 0;
+            if batch.next >= batch.cut || batch.first_alone && batch.next > 0 || is_for_another {
                 batch = shared.work.wait(batch).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }

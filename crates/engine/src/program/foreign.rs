@@ -36,6 +36,9 @@ const BEGINNINGS: &[&str] = &[
     "_ZSt24__throw",
 ];
 
+/// Names that begin like known ones, and have a state.
+const STATEFUL: &[&str] = &["sem_open", "sem_close", "sem_unlink"];
+
 /// Other such functions.
 const NAMES: &[&str] = &[
     "reach_error",
@@ -55,7 +58,6 @@ const NAMES: &[&str] = &[
     "__gmon_start__",
     "__dso_handle",
     "environ",
-    "stdin",
     "stdout",
     "stderr",
     // What they read is only printed.
@@ -162,18 +164,56 @@ const ALLOCATING: &[&str] = &[
     "malloc_usable_size",
 ];
 
+/// Functions that use descriptors. Where bytes from outside are inputs, the runtime counts how threads use them.
+const DESCRIPTORS: &[&str] = &[
+    "read",
+    "__read_chk",
+    "readv",
+    "pread",
+    "pread64",
+    "open",
+    "open64",
+    "openat",
+    "openat64",
+    "__open_2",
+    "__open64_2",
+    "close",
+    "fopen",
+    "fopen64",
+    "fclose",
+    "fread",
+    "__fread_chk",
+    "fgets",
+    "__fgets_chk",
+    "getc",
+    "_IO_getc",
+    "fgetc",
+    "getchar",
+    "getline",
+    "getdelim",
+    "__getdelim",
+    "feof",
+    "ferror",
+    "fileno",
+    "stdin",
+];
+
 /// Beginnings of the names of C++'s `operator new` and `operator delete`.
 const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
 
 /// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
-/// allocates from an arena of its own.
-pub(crate) fn dependent(bytes: &[u8], divided: bool) -> Vec<String> {
+/// allocates from an arena of its own. `reads`: bytes from outside are inputs.
+pub(crate) fn dependent(bytes: &[u8], divided: bool, reads: bool) -> Vec<String> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
     let mut names: Vec<String> = elf
         .dynamic_symbols()
         .filter(|symbol| symbol.is_undefined())
         .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
-        .filter(|name| if allocates(name) { !divided } else { !is_known(name) })
+        .filter(|name| match name.as_str() {
+            name if allocates(name) => !divided,
+            name if DESCRIPTORS.contains(&name) => !reads,
+            name => !is_known(name),
+        })
         .collect();
     names.sort();
     names.dedup();
@@ -185,7 +225,7 @@ fn allocates(name: &str) -> bool {
 }
 
 fn is_known(name: &str) -> bool {
-    let begins = BEGINNINGS.iter().any(|known| name.starts_with(known));
+    let begins = BEGINNINGS.iter().any(|known| name.starts_with(known)) && !STATEFUL.contains(&name);
     name.is_empty() || begins || NAMES.contains(&name) || FOLLOWED.contains(&name)
 }
 
@@ -202,6 +242,7 @@ mod tests {
             "clock_gettime",
             "time",
             "strtok",
+            "sem_open",
             "getenv",
             "read",
             "poll",

@@ -230,6 +230,11 @@ impl<'a> Ir<'a> {
         self.share_comdat(other, function);
     }
 
+    /// A function is used where another one was.
+    pub fn use_instead(&self, other: Value, function: Value) {
+        llvm!(self, LLVMReplaceAllUsesWith(other.0, function.0));
+    }
+
     /// A function is kept or dropped by the linker together with another one.
     pub fn share_comdat(&self, other: Value, function: Value) {
         let comdat = llvm!(self, LLVMGetComdat(other.0));

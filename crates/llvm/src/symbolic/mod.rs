@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | `prepare` | optimises, and keeps accesses to shared memory |
+//! | `tasks` | functions of verification tasks |
 //! | `layout` | the leaves of types, which have ids |
 //! | `plan` | which steps a function takes beside its own, and where |
 //! | `operations`, `memory`, `calls`, `intrinsics` | the steps for each instruction |
@@ -28,6 +29,7 @@ mod plan;
 mod prepare;
 mod runtime;
 mod step;
+mod tasks;
 
 use crate::Error;
 use crate::instrument::{Machine, add_tsan, prepare_library};
@@ -65,6 +67,7 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path, stage: Stage
     {
         let ir = Ir::new(&module);
         if stage == Stage::Unoptimised {
+            tasks::prepare(&ir);
             prepare::optimise(&ir, &module, &machine)?;
         } else {
             // Most of the standard library is unused.

@@ -86,6 +86,7 @@ extern "C" fn fiber_begin() -> Call {
 
 extern "C" fn fiber_returned(result: usize) -> ! {
     thread(me()).result.set(result);
+    symbolic::returns_result(thread(me()).start.get(), result);
     super::cancel::exiting();
     finish_thread()
 }

@@ -64,6 +64,16 @@ impl<S: Sampler> Sampling<S> {
         let (behaviours, ledger) = Default::default();
         Sampling { seed, sampler, batch: 1, batch_end: 1, behaviours, ledger }
     }
+
+    /// How many plans are out or done.
+    pub(crate) fn begun(&self) -> u64 {
+        self.ledger.begun()
+    }
+
+    /// Whether a plan is out.
+    pub(crate) fn is_running(&self) -> bool {
+        self.ledger.is_running()
+    }
 }
 
 impl<S: Sampler> Strategy for Sampling<S> {

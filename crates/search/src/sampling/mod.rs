@@ -9,6 +9,7 @@
 //! | [`guided`] | mutates schedules that showed something new |
 //! | [`directed`] | steers executions to predicted failures |
 //! | [`portfolio`] | mixes all samplers and favours those that keep finding new behaviour |
+//! | [`solver_arm`] | the solver-driven search as a part of it |
 //! | [`common`], `thread_tree` | the parts that samplers share |
 
 pub mod burst;
@@ -21,5 +22,6 @@ pub mod pct;
 pub mod portfolio;
 pub mod pos;
 pub mod random;
+pub mod solver_arm;
 pub mod surw;
 pub(crate) mod thread_tree;

@@ -32,8 +32,10 @@
 //! - After the first 190 executions, each of the eight samplers has at least a 128th of the turns, divided
 //!   among its parameters. Every bug that one of them finds is therefore found, later by at most that factor.
 //! - For bugs of depth 2, the guarantee of its pct executions of that depth.
+//!
+//! In programs that are built symbolically, the solver-driven search has turns between those of the samplers
+//! ([`solver_arm`](crate::sampling::solver_arm)). What is said of the samplers then counts their executions only.
 
-use crate::Guarantee;
 use crate::analysis::seeds;
 use crate::sampling::burst::Bursts;
 use crate::sampling::common::{Sampler, Sampling};
@@ -43,13 +45,20 @@ use crate::sampling::fair_pct::FairPriorities;
 use crate::sampling::pct::Priorities;
 use crate::sampling::pos::Events;
 use crate::sampling::random::Walk;
+use crate::sampling::solver_arm::SolverArm;
 use crate::sampling::surw::Uniform;
-use heisen_trace::{Execution, Policy};
+use crate::{Guarantee, Halt, Room, Status, Strategy};
+use heisen_trace::{Execution, Plan, Policy};
 use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
 
 /// A portfolio of samplers; see the head of this file.
-pub type Portfolio = Sampling<Arms>;
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Portfolio {
+    samplers: Sampling<Arms>,
+    /// Only for programs that are built symbolically.
+    solver: Option<SolverArm>,
+}
 
 /// How much of the reward carries over from one batch to the next, in tenths.
 const KEPT: u64 = 9;
@@ -79,7 +88,7 @@ const LOOKS: u64 = 256;
 /// 2^64 divided by the golden ratio: its multiples are spread evenly over all numbers of 64 bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Makes the plans of [`Portfolio`].
+/// Makes the plans of samplers for [`Portfolio`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Arms {
     /// The seed of the first arm's own search.
@@ -217,7 +226,70 @@ impl Portfolio {
             Arm { kind: kind.clone(), part: *part, shared_by, turns: 0, reported: 0, new: 0, share }
         };
         let arms = kinds.iter().map(arm).collect();
-        Sampling::of(seed, Arms { seed, offset: seeds::nth(seed, u64::MAX), arms })
+        let arms = Arms { seed, offset: seeds::nth(seed, u64::MAX), arms };
+        Portfolio { samplers: Sampling::of(seed, arms), solver: None }
+    }
+
+    /// The same search with the solver-driven search as one more arm.
+    pub fn with_solver(self, options: heisen_causal::Options) -> Portfolio {
+        Portfolio { solver: Some(SolverArm::new(options)), ..self }
+    }
+}
+
+impl Strategy for Portfolio {
+    fn next(&mut self) -> Option<Plan> {
+        let number = self.samplers.begun();
+        if let Some(solver) = self.solver.as_mut().filter(|solver| solver.is_out() || solver.is_due(number)) {
+            // The solver's plan runs alone.
+            if solver.is_out() || self.samplers.is_running() {
+                return None;
+            }
+            if let Some(plan) = solver.next_plan() {
+                return Some(plan);
+            }
+        }
+        self.samplers.next()
+    }
+
+    fn done(&mut self, plan: &Plan, execution: &Execution) {
+        match self.solver.as_mut().filter(|solver| solver.is_out()) {
+            Some(solver) => solver.done(plan, execution, self.samplers.begun()),
+            None => self.samplers.done(plan, execution),
+        }
+    }
+
+    fn give_back_unrun(&mut self, plan: &Plan) {
+        match self.solver.as_mut().filter(|solver| solver.is_out()) {
+            Some(solver) => solver.give_back_unrun(plan),
+            None => self.samplers.give_back_unrun(plan),
+        }
+    }
+
+    fn needs_decisions(&self) -> bool {
+        self.samplers.needs_decisions()
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        if let Some(solver) = &mut self.solver {
+            solver.heed(halt);
+        }
+    }
+
+    fn bound_memory(&mut self, room: Room) {
+        if let Some(solver) = &mut self.solver {
+            solver.bound_memory(room);
+        }
+    }
+
+    fn needs_symbolic(&self) -> bool {
+        self.solver.as_ref().is_some_and(SolverArm::is_out)
+    }
+
+    fn status(&self) -> Status {
+        let status = self.samplers.status();
+        let of_solver = self.solver.as_ref().map_or(0, SolverArm::executions);
+        let out = status.out + usize::from(self.needs_symbolic());
+        Status { executions: status.executions + of_solver, out, ..status }
     }
 }
 
@@ -349,7 +421,7 @@ mod tests {
 
     #[test]
     fn turns_go_by_what_is_known_beforehand_at_first() {
-        let mut arms = Portfolio::new(1).sampler;
+        let mut arms = Portfolio::new(1).samplers.sampler;
         arms.kinds_settle();
         assert_eq!(arms.arms.iter().map(|arm| arm.part).sum::<u64>(), PARTS);
         let kinds = arms.arms.iter().map(|arm| format!("{:?}", discriminant(&arm.kind)));
@@ -363,7 +435,7 @@ mod tests {
 
     #[test]
     fn turns_go_to_what_shows_more_that_is_new() {
-        let mut arms = Portfolio::new(1).sampler;
+        let mut arms = Portfolio::new(1).samplers.sampler;
         arms.kinds_settle();
         settled(&mut arms, |policy| matches!(policy, Policy::Pos { .. }));
         let second = settled(&mut arms, |_| false);
@@ -377,7 +449,7 @@ mod tests {
 
     #[test]
     fn who_has_had_many_turns_in_vain_gets_fewer() {
-        let mut arms = Portfolio::new(1).sampler;
+        let mut arms = Portfolio::new(1).samplers.sampler;
         arms.kinds_settle();
         let batches: Vec<Vec<u64>> = (0..20).map(|_| settled(&mut arms, |_| true)).collect();
         let surw = |turns: &Vec<u64>| turns[0];
@@ -392,7 +464,7 @@ mod tests {
 
     #[test]
     fn what_was_predicted_is_tried_early() {
-        let mut arms = Portfolio::new(1).sampler;
+        let mut arms = Portfolio::new(1).samplers.sampler;
         for arm in &mut arms.arms {
             if let Kind::Directed(aims) = &mut arm.kind {
                 *aims = Aims::untried(2);
@@ -410,7 +482,7 @@ mod tests {
 
     #[test]
     fn arms_are_distinguished() {
-        let mut arms = Portfolio::new(1).sampler;
+        let mut arms = Portfolio::new(1).samplers.sampler;
         arms.kinds_settle();
         for index in 0..arms.arms.len() {
             let policy = arms.arms[index].kind.policy(77, 5);

@@ -77,6 +77,16 @@ impl Ledger {
         self.out.is_empty() && self.back.is_empty()
     }
 
+    /// How many plans are out or done.
+    pub fn begun(&self) -> u64 {
+        self.handed - self.back.len() as u64
+    }
+
+    /// Whether any plan is out.
+    pub fn is_running(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// Hands out again a plan that was given back unrun.
     pub fn again(&mut self) -> Option<Plan> {
         let entry = self.back.pop_front()?;

@@ -11,11 +11,12 @@
 //! executions give the same search.
 
 use crate::store::ledger::Ledger;
-use crate::{Status, Strategy};
+use crate::{Halt, Room, Status, Strategy};
 use heisen_causal::Options;
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Solver-driven search; see the head of this file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -82,6 +83,11 @@ impl Causal {
         let Options { inputs, meetings, rounds, .. } = options;
         Saved { inputs, meetings, rounds, history: Vec::new(), ledger: Ledger::default() }.into()
     }
+
+    /// Whether this search was read back and has not run all executions again that it had before.
+    pub fn runs_again(&self) -> bool {
+        !self.rerun.is_empty() || !self.running_again.is_empty()
+    }
 }
 
 impl Strategy for Causal {
@@ -94,7 +100,7 @@ impl Strategy for Causal {
             return Some(plan);
         }
         // A search that was read back knows nothing before those plans are done.
-        if !self.running_again.is_empty() {
+        if self.runs_again() {
             return None;
         }
         let plan = self.search.next_plan()?;
@@ -129,6 +135,14 @@ impl Strategy for Causal {
 
     fn needs_symbolic(&self) -> bool {
         true
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        self.search.heed(Arc::new(move || halt.is_asked()));
+    }
+
+    fn bound_memory(&mut self, room: Room) {
+        self.search.bound_memory(room.bytes);
     }
 
     fn status(&self) -> Status {

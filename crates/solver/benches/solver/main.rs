@@ -24,13 +24,13 @@ fn main() {
     let small = Shape { events: 1000, threads: 4, locks: 4, locations: 40 };
     let hot = Shape { events: 1000, threads: 4, locks: 4, locations: 10 };
     let large = Shape { events: 1245, threads: 5, locks: 5, locations: 12 };
-    for (name, shape, flips) in [
-        ("1000 events, 40 locations", small, 100),
-        ("1000 events, 10 locations", hot, 30),
-        ("1245 events, 12 locations", large, 30),
+    for (name, shape, flips, steps) in [
+        ("1000 events, 40 locations", small, 100, QUICK),
+        ("1000 events, 10 locations", hot, 30, QUICK),
+        ("1245 events, 12 locations", large, 10, LONG),
     ] {
         if is_wanted(name) {
-            trace(name, shape, flips);
+            trace(name, shape, flips, Limit { steps: Some(steps), stop: None });
         }
     }
 }
@@ -49,8 +49,10 @@ fn ms(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 
-/// A caller gives up on a question at some time, too.
-const FLIP: Limit = Limit { steps: Some(100_000), stop: None };
+/// A caller that has many questions gives up on one early.
+const QUICK: u64 = 100_000;
+/// Enough for an answer to nearly every question.
+const LONG: u64 = 20_000_000;
 
 fn fibonacci(name: &str, rounds: usize, above: u128) {
     let begin = now();
@@ -71,7 +73,7 @@ fn fibonacci(name: &str, rounds: usize, above: u128) {
     );
 }
 
-fn trace(name: &str, shape: Shape, flips: usize) {
+fn trace(name: &str, shape: Shape, flips: usize, limit: Limit) {
     let begin = now();
     let mut trace = traces::trace(shape, 1, None, Solver::read);
     let built = now() - begin;
@@ -85,7 +87,7 @@ fn trace(name: &str, shape: Shape, flips: usize) {
     let step = (trace.flips.len() / flips).max(1);
     for flip in trace.flips.iter().step_by(step).take(flips) {
         let begin = now();
-        match trace.solver.check(flip, &FLIP) {
+        match trace.solver.check(flip, &limit) {
             Answer::Yes(_) => yes += 1,
             Answer::No(_) => no += 1,
             Answer::Unknown => unknown += 1,

@@ -22,7 +22,7 @@ fn pigeons(pigeons: u32) -> Solver {
 fn a_limit_ends_the_search() {
     let few = Limit { steps: Some(20), stop: None };
     assert_eq!(pigeons(8).check(&[], &few), Answer::Unknown);
-    let stop = Limit { steps: None, stop: Some(|| true) };
+    let stop = Limit { steps: None, stop: Some(&|| true) };
     assert_eq!(pigeons(8).check(&[], &stop), Answer::Unknown);
     // The search goes on where it ended.
     let mut solver = pigeons(5);

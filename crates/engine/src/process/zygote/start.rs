@@ -131,7 +131,11 @@ impl Zygote {
             sys::set_filter(&mut command, seccomp::instructions());
         }
         let fd = mapping.pass_to(&mut command);
-        let symbolic = config.symbolic.as_ref().map(TraceMemory::new).transpose()?;
+        let symbolic = config
+            .symbolic
+            .as_ref()
+            .map(|symbolic| TraceMemory::new(symbolic, &config.world.marked))
+            .transpose()?;
         if let Some(memory) = &symbolic {
             memory.pass_to(&mut command);
         }

@@ -3,8 +3,8 @@
 //! Instrumented code calls the functions of [`callbacks`] after its operations. They add nodes to the trace
 //! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
 //! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
-//! by which a program reads inputs. [`strings`] and [`numbers`] say what functions of the C library do to expressions
-//! ([`call`]).
+//! by which a program reads inputs, and [`marked`] makes bytes from outside inputs. [`strings`] and [`numbers`] say what
+//! functions of the C library do to expressions ([`call`]).
 //!
 //! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
 //! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
@@ -15,8 +15,10 @@ pub mod call;
 pub mod callbacks;
 mod held;
 pub mod inputs;
+pub mod marked;
 pub mod numbers;
 mod reserved;
+mod results;
 mod sharing;
 pub mod strings;
 mod terms;
@@ -59,6 +61,7 @@ pub fn begin() {
         allocation::follow();
         sharing::begin();
     }
+    marked::begin();
 }
 
 /// Whether the execution that runs logs a symbolic trace.
@@ -80,10 +83,38 @@ pub fn exits(main: usize, status: i32) {
     }
 }
 
-/// The running thread takes the result of another one. No event says which value it gets, so nothing is proven.
-pub fn takes_result() {
+/// The function of the running thread, which is at this address, has returned the result of the thread.
+pub fn returns_result(function: usize, result: usize) {
     if symbolic_log::is_on() {
-        symbolic_log::count(&symbolic_log::header().pinned[reason::FOREIGN as usize]);
+        results::leaves(FRAME.take_result(function), result);
+    }
+}
+
+/// The running thread ends with this result, on which nothing unknown has an effect.
+pub fn ends_with(result: usize) {
+    if symbolic_log::is_on() {
+        results::leaves(terms::CONCRETE, result);
+    }
+}
+
+/// The running thread has taken the result of another one into this place.
+pub fn takes_result(of: usize, place: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        results::takes(of, place, pc);
+    }
+}
+
+/// The running thread finds the initialiser of a `pthread_once` done, or is going to run it.
+pub fn finds_once(control: usize, done: bool, pc: usize) {
+    if symbolic_log::is_on() {
+        results::finds_once(control, done, pc);
+    }
+}
+
+/// The initialiser that the running thread has run is done.
+pub fn runs_once(control: usize) {
+    if symbolic_log::is_on() {
+        results::runs_once(control);
     }
 }
 

@@ -50,6 +50,16 @@ impl Access {
         log(Logged { id, ..self.logged(kind::WRITE, op, value) });
     }
 
+    /// The thread leaves a value for another one. Atomic, as no two such accesses are a race.
+    pub fn leaves(self, id: u32, value: u64) {
+        self.writes(Op::AtomicStore, id, value);
+    }
+
+    /// The thread takes a value that another one has left. Returns its expression.
+    pub fn takes(self, value: u64) -> u32 {
+        self.reads(Op::AtomicLoad, value)
+    }
+
     /// The operation of a load or a store: what the thread was about to do there at its last scheduling point, if that
     /// was one of these two, and otherwise a plain access.
     fn op(self, atomic: Op, plain: Op) -> Op {
