@@ -54,7 +54,8 @@ pub struct Frame {
     pub arguments: [u32; ARGUMENTS],
     /// The ids of the parts of the result.
     pub results: [u32; RESULTS],
-    /// The place in the program from which the callbacks that run now come: a return address.
+    /// The place in the program from which the callbacks that run now come: a return address. Where arguments are pinned,
+    /// the address of the function that takes them.
     pub place: u64,
 }
 
@@ -280,6 +281,9 @@ pub mod program {
     pub const RETURN: u32 = 23;
     /// No function is the one that returned last.
     pub const FORGET: u32 = 24;
+    /// The address of the function (a value), how many of its arguments; for each id and value: the function takes them as
+    /// values, for it is not instrumented or takes any number of arguments.
+    pub const FOREIGN: u32 = 25;
 }
 
 macro_rules! names {

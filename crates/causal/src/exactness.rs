@@ -138,8 +138,16 @@ impl Exactness {
     }
 
     pub(crate) fn add(&mut self, reason: Reason) {
-        let new = Counted { times: 0, first_place: reason.place() };
-        self.reasons.entry(reason.sort()).or_insert(new).times += 1;
+        self.count(reason.sort(), reason.place());
+    }
+
+    /// An argument of a function that is not instrumented was replaced by its value.
+    pub(crate) fn add_argument_of(&mut self, function: &str) {
+        self.count(format!("other values of the argument of `{function}` were not explored"), None);
+    }
+
+    fn count(&mut self, reason: String, first_place: Option<u64>) {
+        self.reasons.entry(reason).or_insert(Counted { times: 0, first_place }).times += 1;
     }
 }
 

@@ -14,7 +14,7 @@ use crate::rounds::{may_repeat, rounds};
 use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::Term;
-use heisen_trace::symbolic::{EventKind, SymbolicEvent, SymbolicTrace};
+use heisen_trace::symbolic::{EventKind, PinReason, SymbolicEvent, SymbolicTrace};
 use heisen_trace::{End, Op};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -503,8 +503,14 @@ impl Insertion<'_, '_> {
             trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
         // A thread that waits in a loop for ever is not followed so far.
         let limited = *end == End::StepLimit && !ender.is_some_and(|ender| self.left.contains(&ender));
-        for &(reason, _) in &losses.pinned {
-            self.exactness.add(Reason::Pinned(reason));
+        let named: u64 = losses.functions.iter().map(|(_, count)| count).sum();
+        for &(reason, count) in &losses.pinned {
+            if reason != PinReason::Foreign || count > named {
+                self.exactness.add(Reason::Pinned(reason));
+            }
+        }
+        for (function, _) in &losses.functions {
+            self.exactness.add_argument_of(function);
         }
         let reasons = [
             (losses.overwritten > 0, Reason::Overwritten),

@@ -13,12 +13,23 @@ use heisen_trace::symbolic::FutexAct;
 /// or the same attempt, at the same place. 0 if it has done neither since then.
 pub fn rounds(tree: &Tree, node: NodeId) -> u32 {
     let path = std::iter::successors(Some(node), |&node| tree[node].parent);
+    // Within a step memory does not change: what a function of the C library reads twice is one round.
+    let mut step = 0;
     let mut idle =
         path.take_while(|&node| !has_effect(&tree[node].key, tree[node].outcome)).filter_map(|node| {
-            repeated(&tree[node].key, tree[node].outcome).map(|object| (tree[node].pc, object))
+            let of = step;
+            step += u32::from(tree[node].steps > 0);
+            repeated(&tree[node].key, tree[node].outcome).map(|object| (of, (tree[node].pc, object)))
         });
-    let Some(last) = idle.next() else { return 0 };
-    1 + idle.filter(|other| *other == last).count() as u32
+    let Some((mut of, last)) = idle.next() else { return 0 };
+    let mut rounds = 1;
+    for (step, other) in idle {
+        if other == last && step != of {
+            rounds += 1;
+            of = step;
+        }
+    }
+    rounds
 }
 
 /// Whether other threads may see that the thread was there.

@@ -213,6 +213,10 @@ pub unsafe extern "C" fn run(program: *const u32, area: *mut u32, a: u64, b: u64
                 }
             }
             step::FORGET => frame.returner = 0,
+            step::FOREIGN => {
+                let (function, count) = (at.value(), at.number());
+                takes_values(&mut at, frame, function, count, false);
+            }
             _ => return,
         }
     }
@@ -232,19 +236,27 @@ fn enter(at: &mut Run, frame: &mut Frame) {
 
 /// A caller takes the ids of the results, if they are from the function that it called.
 fn results(at: &mut Run, frame: &mut Frame) {
-    let same = frame.returner == at.value();
+    let function = at.value();
+    let same = frame.returner == function;
     frame.returner = 0;
     let (results, foreign) = (at.number(), at.number());
     for _ in 0..results {
         let given = frame.results.get(at.number() as usize);
         at.set(given.copied().filter(|_| same).unwrap_or(0));
     }
-    for _ in 0..foreign {
+    takes_values(at, frame, function, foreign, same);
+}
+
+/// The function at this address takes so many arguments as values, unless it has taken their ids.
+fn takes_values(at: &mut Run, frame: &mut Frame, function: u64, count: u32, has_taken_ids: bool) {
+    let place = core::mem::replace(&mut frame.place, function);
+    for _ in 0..count {
         let (id, value) = (at.id(), at.value());
-        if !same {
+        if !has_taken_ids {
             pin(id, value, FOREIGN);
         }
     }
+    frame.place = place;
 }
 
 /// Replaces the expressions in memory by their values.

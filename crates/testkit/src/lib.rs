@@ -316,6 +316,8 @@ impl Sandbox {
         let root = self.root.path();
         command.env("XDG_CACHE_HOME", root.join("cache")).env("TMPDIR", root.join("tmp"));
         command.env("LC_ALL", "C").current_dir(self.path(""));
+        // A wrong expression of a symbolic build ends a check.
+        command.env("HEISEN_CHECK_EXPRESSIONS", "1");
         command
     }
 

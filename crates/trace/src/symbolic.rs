@@ -237,7 +237,7 @@ pub struct SymbolicEvent {
     pub thread: u16,
     /// The step to which the event belongs: the last scheduling point before it.
     pub step: u32,
-    /// The place in the code.
+    /// The place in the code; of a pin that is [`PinReason::Foreign`], the function that takes the value.
     pub pc: u64,
     /// What happened.
     pub kind: EventKind,
@@ -248,6 +248,8 @@ pub struct SymbolicEvent {
 pub struct Losses {
     /// How often an expression was replaced by its value where other values are not ways of their own, by reason.
     pub pinned: Vec<(PinReason, u64)>,
+    /// The functions of which [`PinReason::Foreign`] counts the arguments, as far as they are known, and how many of each.
+    pub functions: Vec<(String, u64)>,
     /// How often memory no longer held the value of its expression: code that is not instrumented has written it.
     pub overwritten: u64,
     /// Whether the trace outgrew its memory. It ends at a whole event.

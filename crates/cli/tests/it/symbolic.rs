@@ -461,6 +461,203 @@ fn input_and_schedule_are_found_together() {
     sandbox.heisen(&["replay", "other.schedule"]).fails(4, &["diverged", "found the end of the execution"]);
 }
 
+/// A parser that calls functions of the C library, behind which lies a bug.
+const CALLS_LIBRARY: &str = r#"#include <assert.h>
+#include <ctype.h>
+#include <heisen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+static char text[12];
+int main(void) {
+    heisen_input(text, sizeof text - 1, "text");
+    if (strncasecmp(text, "len", 3) || toupper(text[3]) != 'Q' || strlen(text) != 8) return 0;
+    char *copy = strdup(text + 4);
+    long number = strtol(copy, NULL, 10);
+    free(copy);
+    assert(number != 4711);
+    return 0;
+}
+"#;
+
+#[test]
+fn inputs_are_found_behind_functions_of_the_c_library() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("calls.c", CALLS_LIBRARY);
+    let found = searched(&sandbox, 1, &["--inputs", "calls.c"]);
+    assert_eq!(found["findings"][0]["kind"], "assertion", "{found:#}");
+    let schedule = found["findings"][0]["schedule"].as_str().expect("a schedule file");
+    sandbox.heisen(&["replay", schedule]).expect(1);
+}
+
+/// A thread changes a shared string, and another one calls functions of the C library with it.
+fn shared_string(seen: &str) -> String {
+    format!(
+        r#"#include <assert.h>
+        #include <pthread.h>
+        #include <string.h>
+        static char state[16] = "idle";
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        static void set(const char *to) {{
+            pthread_mutex_lock(&lock);
+            strcpy(state, to);
+            pthread_mutex_unlock(&lock);
+        }}
+        static void *sets(void *a) {{ set("busy"); set("finished"); return a; }}
+        static void *looks(void *a) {{
+            pthread_mutex_lock(&lock);
+            int is_seen = strcmp(state, "{seen}") == 0;
+            /* Reads the set more often than a waiting loop may. */
+            size_t span = strcspn("0123456789", state);
+            pthread_mutex_unlock(&lock);
+            assert(!is_seen && span == 10);
+            return a;
+        }}
+        int main(void) {{
+            pthread_t a, b;
+            pthread_create(&a, 0, sets, 0);
+            pthread_create(&b, 0, looks, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            return 0;
+        }}"#
+    )
+}
+
+#[test]
+fn shared_strings_are_read_by_functions_of_the_c_library() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // In between, at first, in the end, and never.
+    for (seen, code) in [("busy", 1), ("idle", 1), ("finished", 1), ("bust", 0), ("finishes", 0)] {
+        sandbox.write("state.c", shared_string(seen));
+        let json = searched(&sandbox, code, &["--strategy", "causal", "state.c"]);
+        assert!(code == 1 || json["complete"] == true, "{seen}: {json:#}");
+        assert_eq!(json["rounds"], Value::Null, "{seen}: {json:#}");
+    }
+}
+
+#[test]
+fn functions_that_take_values_are_named() {
+    if !has_clang() {
+        return;
+    }
+    let program = |call: &str| {
+        format!(
+            r#"#include <heisen.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            static void ends(int code) {{ exit(code); }}
+            int main(void) {{
+                int x = 3;
+                char text[32] = "";
+                heisen_input(&x, sizeof x, "x");
+                x &= 3;
+                {call};
+                if (x > 5) ends(x);
+                return text[0] == 'a';
+            }}"#
+        )
+    };
+    let sandbox = Sandbox::new();
+    for (call, name) in [
+        // Fixed, any number, and both.
+        ("setvbuf(stdin, text, _IOFBF, x)", Some("setvbuf")),
+        ("snprintf(text, sizeof text, \"%d\", x)", Some("snprintf")),
+        ("sprintf(text, \"%d\", x)", Some("sprintf")),
+        ("(x ? sprintf : sprintf)(text, \"%d\", x)", Some("sprintf")),
+        // What is printed, and what only says which.
+        ("printf(\"%d\\n\", x)", None),
+        ("free(malloc(x))", None),
+    ] {
+        sandbox.write("takes.c", program(call));
+        let json = searched(&sandbox, 0, &["--inputs", "takes.c"]);
+        let said = json["not_controlled"].to_string();
+        match name {
+            Some(name) => {
+                let words = format!("other values of the argument of `{name}` were not explored");
+                assert!(said.contains(&words), "{call}: {json:#}");
+            }
+            None => assert_eq!(json["complete"], true, "{call}: {json:#}"),
+        }
+    }
+}
+
+#[test]
+fn nothing_is_proven_where_a_function_reads_or_calls_back_without_notice() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (calls, name) in [
+        ("strtod(text, 0) == 42", "strtod"),
+        ("(qsort(text, 2, 1, compares), text[0] == 'a')", "qsort"),
+        ("sscanf(text, \"%d\", &number) == 1 && number == 42", "sscanf"),
+        ("(snprintf(other, 8, \"%s\", text), other[0] == 'x')", "snprintf"),
+    ] {
+        sandbox.write(
+            "reads.c",
+            format!(
+                "#include <assert.h>
+                #include <heisen.h>
+                #include <stdio.h>
+                #include <stdlib.h>
+                static char text[8] = \"zz\", other[8];
+                static int number;
+                static int compares(const void *a, const void *b) {{ return *(char *)a - *(char *)b; }}
+                int main(void) {{
+                    heisen_input(text, 7, \"text\");
+                    assert(!({calls}));
+                    (void)compares, (void)other, (void)number;
+                    return 0;
+                }}"
+            ),
+        );
+        // The bug is out of reach, and so is a proof.
+        let json = searched(&sandbox, 0, &["--inputs", "reads.c"]);
+        assert_eq!(json["complete"], false, "{calls}: {json:#}");
+        assert!(json["not_controlled"].to_string().contains(name), "{calls}: {json:#}");
+    }
+}
+
+#[test]
+fn a_wrong_expression_ends_the_check() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // The program itself pins an expression to another value than it has.
+    sandbox.write(
+        "wrong.c",
+        r#"#define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <heisen.h>
+        #include <stdint.h>
+        struct table { uint32_t version, length; void *frame, *callbacks[11]; };
+        static int x = 7;
+        int main(void) {
+            heisen_input(&x, sizeof x, "x");
+            struct table *table = dlsym(RTLD_DEFAULT, "heisen_symbolic_table");
+            if (!table) return 0;
+            uint32_t (*load)(uint64_t, uint32_t, uint32_t, uint64_t) = table->callbacks[3];
+            void (*pin)(uint32_t, uint64_t, uint32_t) = table->callbacks[10];
+            pin(load((uint64_t)&x, 4, 0, 7), 8, 1);
+            return 0;
+        }"#,
+    );
+    let include = format!("-I{}", root().join("include").display());
+    sandbox.heisen(&["cc", "--symbolic", "-g", &include, "wrong.c", "-o", "wrong"]).expect(0);
+    let args = ["check", "--inputs", "--", "./wrong"];
+    let said = "an expression has 0x7, and the program had 0x8, in T0 at wrong.c:13 (main)";
+    sandbox.heisen(&args).fails(5, &["HEISEN_CHECK_EXPRESSIONS", said, "a bug of Heisen"]);
+    sandbox.run(sandbox.command(&args).env_remove("HEISEN_CHECK_EXPRESSIONS")).expect(0);
+}
+
 #[test]
 fn inputs_that_are_kept_limit_the_claim() {
     if !has_clang() {

@@ -172,7 +172,7 @@ impl State<'_> {
         caveats
     }
 
-    /// For a search that takes what threads do for a function of their reads: the functions for which that may be wrong.
+    /// For a search that takes what threads do for a function of their reads and inputs: the functions for which that may be wrong.
     fn dependent_functions(&self) -> Option<String> {
         if self.case.options.strategy != Kind::Causal {
             return None;
@@ -188,7 +188,7 @@ impl State<'_> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        (!names.is_empty()).then(|| format!("results of {shown}{more} may depend on other threads"))
+        (!names.is_empty()).then(|| format!("results of {shown}{more} may depend on other threads or inputs"))
     }
 
     /// Describes so many executions that differ although they have the same schedule.

@@ -10,6 +10,7 @@
 //! | [`slots`], `brief_result` | jobs and results in the wire; short results without anything to report |
 //! | `shared_prefix` | how many plans run in one turn, and the prefix that they share |
 //! | [`symbolic_trace`] | the memory for symbolic traces, and reading them |
+//! | `named_places` | names of functions and places of a parked program |
 //! | [`access_points`] | accesses that are scheduling points, and conflicts |
 //! | `scope_ranges` | the code in which threads may be preempted |
 //! | [`exit_status`] | how a process ended, in words |
@@ -29,6 +30,7 @@ pub(crate) mod descriptor;
 pub mod exit_status;
 pub(crate) mod hooks;
 pub mod marked;
+pub(crate) mod named_places;
 pub mod recorded_input;
 pub mod run_config;
 pub(crate) mod scope_ranges;

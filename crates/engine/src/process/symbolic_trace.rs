@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::platform::sys::Mapping;
+use crate::process::named_places::{self, NamedPlaces};
 use crate::process::run_config::Symbolic;
 use heisen_trace::marked::{self, Marked, Source};
 use heisen_trace::schedule::InputLine;
@@ -35,7 +36,13 @@ pub(crate) struct TraceMemory {
     shared: Arc<Mutex<BTreeSet<u64>>>,
     /// Shared memory as it is in the parked program, by granule; `None` where there is none.
     initial: Mutex<BTreeMap<u64, Option<[u8; GRANULE as usize]>>>,
+    names: NamedPlaces,
+    /// Whether to compare each expression with the value that the program had.
+    checks: bool,
 }
+
+/// The variable of the environment for that.
+const CHECKS: &str = "HEISEN_CHECK_EXPRESSIONS";
 
 impl TraceMemory {
     /// Reserves the memory.
@@ -52,6 +59,8 @@ impl TraceMemory {
             inputs: config.inputs.iter().filter_map(InputLine::chosen).collect(),
             shared: config.shared.clone(),
             initial: Mutex::default(),
+            names: NamedPlaces::default(),
+            checks: std::env::var_os(CHECKS).is_some_and(|value| value == "1"),
         })
     }
 
@@ -118,11 +127,30 @@ impl TraceMemory {
     }
 
     /// Reads the trace of the last execution. `parked` is the process of the parked program.
-    pub(crate) fn read(&self, parked: i32) -> SymbolicTrace {
+    pub(crate) fn read(&self, parked: i32) -> Result<SymbolicTrace> {
         let header = self.mapping.header();
         let initial = self.initial(parked, shared(header));
-        let trace = read(header, self.mapping.words(), initial);
-        SymbolicTrace { called: called(header, parked), ..trace }
+        let mut trace = read(header, self.mapping.words(), initial);
+        trace.called = called(header, parked);
+        trace.losses.functions = self.functions(parked, &trace);
+        let first_wrong = if self.checks { trace.wrong_events().first().copied() } else { None };
+        match first_wrong {
+            Some(at) => Err(wrong(parked, &trace, at)),
+            None => Ok(trace),
+        }
+    }
+
+    /// The functions without instrumentation that have taken expressions, and how many.
+    fn functions(&self, parked: i32, trace: &SymbolicTrace) -> Vec<(String, u64)> {
+        let mut functions = BTreeMap::new();
+        for event in &trace.events {
+            if let EventKind::Pin { reason: PinReason::Foreign, .. } = event.kind
+                && let Some(name) = self.names.function(parked, event.pc)
+            {
+                *functions.entry(name).or_insert(0) += 1;
+            }
+        }
+        functions.into_iter().collect()
     }
 
     /// The content of these granules when an execution begins: that in the parked program.
@@ -165,6 +193,26 @@ fn called(header: &Header, parked: i32) -> Vec<String> {
     let names =
         header.called[..count.min(MAX_CALLED)].iter().map(|at| name(at).unwrap_or_else(|| "?".into()));
     names.chain((count > MAX_CALLED).then(|| "others".into())).collect()
+}
+
+/// The error for an event whose expression has another value than the program had.
+fn wrong(parked: i32, trace: &SymbolicTrace, at: usize) -> Error {
+    let event = &trace.events[at];
+    let (expression, value) = match event.kind {
+        EventKind::Branch { condition, taken } => (Some(condition), u64::from(taken)),
+        EventKind::Assume { condition, holds } => (Some(condition), u64::from(holds)),
+        EventKind::Pin { node, value, .. } => (Some(node), value),
+        EventKind::Write { operand: Operand::Node(node), value, .. } => (Some(node), value),
+        _ => (None, 0),
+    };
+    let known = expression.and_then(|node| trace.values()[node.0 as usize]);
+    let known = known.map_or("no value".into(), |known| format!("{known:#x}"));
+    Error::Internal(format!(
+        "{CHECKS}: an expression has {known}, and the program had {value:#x}, in T{} at {}; this is a bug of Heisen, please \
+         report it with the program",
+        event.thread,
+        named_places::place(parked, event.pc),
+    ))
 }
 
 /// How the inputs of a schedule do not fit what the program has read.
@@ -273,6 +321,7 @@ fn read(header: &Header, words: &[AtomicU64], initial: Vec<(u64, u8)>) -> Symbol
     }
     trace.losses = Losses {
         pinned: by_reason.into_iter().collect(),
+        functions: Vec::new(),
         overwritten: header.overwritten.load(Relaxed),
         full: cut || header.full.load(Relaxed) != 0,
         incomplete: header.incomplete.load(Relaxed) != 0,

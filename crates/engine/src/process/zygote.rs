@@ -413,7 +413,7 @@ impl Zygote {
             run.tail.after.clone_from(&turn.after);
             let flags = self.wire().slots[number].plan.flags.load(Relaxed);
             if let Some(memory) = self.symbolic.as_ref().filter(|_| flags & flag::SYMBOLIC != 0) {
-                run.execution.symbolic = Some(Arc::new(memory.read(self.pid())));
+                run.execution.symbolic = Some(Arc::new(memory.read(self.pid())?));
             }
         }
         Ok(run)

@@ -1,8 +1,9 @@
-//! Functions without instrumentation whose results may depend on other threads.
+//! Functions without instrumentation whose results may depend on other threads, or on inputs, without a trace that says so.
 //!
 //! The solver-driven search takes what a thread does for a function of its reads and inputs. A function such as `rand` has a
 //! state of its own, which all threads share and no trace shows: each call may change what the others return. So does the
-//! allocator, unless each thread has an arena: which block a thread gets depends on who asked before.
+//! allocator, unless each thread has an arena: which block a thread gets depends on who asked before. And a function such as
+//! `strtod` or `snprintf` reads or writes memory of the program, which may be shared, or hold expressions.
 
 use crate::program::libraries::Elf;
 use heisen_abi::symbolic::ADDRESS_TAKEN;
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// Beginnings of the names of functions whose effects on other threads a trace shows, or that have none: their results
 /// depend on their arguments only, or they return nothing that a program decides by.
-const KNOWN: &[&str] = &[
+const BEGINNINGS: &[&str] = &[
     "pthread_",
     "__pthread_",
     // They set up, or ask for, another process.
@@ -23,87 +24,16 @@ const KNOWN: &[&str] = &[
     "heisen_",
     "__heisen",
     "__VERIFIER_",
-    "reach_error",
     "__tsan_",
-    "__assert_fail",
-    "abort",
-    "exit",
-    "_exit",
-    "quick_exit",
-    "atexit",
-    "sched_yield",
-    "sleep",
-    "usleep",
-    "nanosleep",
-    "__errno_location",
-    "__stack_chk_fail",
     "__libc_",
+    "__ctype_",
     "__cxa_",
     "__gxx_personality",
     "__gcc_personality",
     "_Unwind_",
-    "__gmon_start__",
     "_ITM_",
     "__register_frame",
     "__deregister_frame",
-    "__dso_handle",
-    "mem",
-    "str",
-    "bcmp",
-    "bcopy",
-    "bzero",
-    "explicit_bzero",
-    "__mem",
-    "__str",
-    "printf",
-    "vprintf",
-    "fprintf",
-    "vfprintf",
-    "sprintf",
-    "vsprintf",
-    "snprintf",
-    "vsnprintf",
-    "__printf_chk",
-    "__fprintf_chk",
-    "__sprintf_chk",
-    "__snprintf_chk",
-    "puts",
-    "putchar",
-    "putc",
-    "fputs",
-    "fputc",
-    "fwrite",
-    "fflush",
-    "perror",
-    "stdout",
-    "stderr",
-    "qsort",
-    "bsearch",
-    "abs",
-    "labs",
-    "llabs",
-    "div",
-    "ldiv",
-    "atoi",
-    "atol",
-    "atoll",
-    "isal",
-    "isdigit",
-    "isspace",
-    "isupper",
-    "islower",
-    "isprint",
-    "ispunct",
-    "isxdigit",
-    "tolower",
-    "toupper",
-    "__ctype_",
-    "setjmp",
-    "_setjmp",
-    "__sigsetjmp",
-    "longjmp",
-    "_longjmp",
-    "__longjmp_chk",
     // C++: exceptions, and virtual tables of the language's own types.
     "_ZTV",
     "_ZTI",
@@ -115,7 +45,117 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Names that begin like known ones, and have a state.
-const STATEFUL: &[&str] = &["strtok", "strerror", "strsignal", "sem_open", "sem_close", "sem_unlink"];
+const STATEFUL: &[&str] = &["sem_open", "sem_close", "sem_unlink"];
+
+/// Other such functions.
+const NAMES: &[&str] = &[
+    "reach_error",
+    "__assert_fail",
+    "abort",
+    "exit",
+    "_exit",
+    "_Exit",
+    "quick_exit",
+    "atexit",
+    "sched_yield",
+    "sleep",
+    "usleep",
+    "nanosleep",
+    "__errno_location",
+    "__stack_chk_fail",
+    "__gmon_start__",
+    "__dso_handle",
+    "environ",
+    "stdout",
+    "stderr",
+    // What they read is only printed.
+    "printf",
+    "vprintf",
+    "fprintf",
+    "vfprintf",
+    "__printf_chk",
+    "__fprintf_chk",
+    "__vprintf_chk",
+    "__vfprintf_chk",
+    "puts",
+    "putchar",
+    "putc",
+    "fputs",
+    "fputc",
+    "fwrite",
+    "fflush",
+    "perror",
+    "abs",
+    "labs",
+    "llabs",
+    "div",
+    "ldiv",
+    "isalnum",
+    "isalpha",
+    "isblank",
+    "iscntrl",
+    "isdigit",
+    "isgraph",
+    "islower",
+    "isprint",
+    "ispunct",
+    "isspace",
+    "isupper",
+    "isxdigit",
+    "setjmp",
+    "_setjmp",
+    "__sigsetjmp",
+    "longjmp",
+    "_longjmp",
+    "__longjmp_chk",
+];
+
+/// Functions whose accesses and results the runtime follows.
+const FOLLOWED: &[&str] = &[
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "memset",
+    "bzero",
+    "memcmp",
+    "bcmp",
+    "memchr",
+    "memrchr",
+    "strlen",
+    "strnlen",
+    "strchr",
+    "strrchr",
+    "strchrnul",
+    "strcmp",
+    "strncmp",
+    "strcasecmp",
+    "strncasecmp",
+    "strstr",
+    "strspn",
+    "strcspn",
+    "strpbrk",
+    "strcpy",
+    "stpcpy",
+    "strncpy",
+    "strcat",
+    "strncat",
+    "__memcpy_chk",
+    "__memmove_chk",
+    "__memset_chk",
+    "__strcpy_chk",
+    "__strncpy_chk",
+    "__strcat_chk",
+    "__strncat_chk",
+    "atoi",
+    "atol",
+    "atoll",
+    "strtol",
+    "strtoll",
+    "strtoul",
+    "strtoull",
+    "tolower",
+    "toupper",
+];
 
 /// Functions that allocate. In the checked heap of a symbolic build each thread has blocks of its own.
 const ALLOCATING: &[&str] = &[
@@ -129,7 +169,6 @@ const ALLOCATING: &[&str] = &[
     "memalign",
     "strdup",
     "strndup",
-    "__strdup",
     "malloc_usable_size",
 ];
 
@@ -211,8 +250,8 @@ fn allocates(name: &str) -> bool {
 }
 
 fn is_known(name: &str) -> bool {
-    let begins = |list: &[&str]| list.iter().any(|known| name.starts_with(known));
-    name.is_empty() || begins(KNOWN) && !STATEFUL.contains(&name)
+    let begins = BEGINNINGS.iter().any(|known| name.starts_with(known)) && !STATEFUL.contains(&name);
+    name.is_empty() || begins || NAMES.contains(&name) || FOLLOWED.contains(&name)
 }
 
 #[cfg(test)]
@@ -233,11 +272,29 @@ mod tests {
             "read",
             "poll",
             "gettid",
+            "qsort",
+            "strtod",
+            "snprintf",
+            "memmem",
         ] {
             assert!(!is_known(name), "{name}");
         }
         for name in ["pthread_mutex_lock", "memcpy", "strlen", "printf", "__assert_fail", "heisen_input"] {
             assert!(is_known(name), "{name}");
+        }
+    }
+    #[test]
+    fn the_runtime_has_what_it_follows() {
+        let runtime = std::fs::read(crate::program::embedded::runtime().expect("it is written"));
+        let runtime = runtime.expect("it is read");
+        let elf = Elf::parse(&*runtime).expect("a library");
+        let has: Vec<&str> = elf
+            .dynamic_symbols()
+            .filter(|symbol| symbol.is_definition())
+            .filter_map(|symbol| symbol.name().ok())
+            .collect();
+        for name in FOLLOWED {
+            assert!(has.contains(name), "{name}");
         }
     }
 }

@@ -37,6 +37,14 @@ const DECIDE: &[&str] = &[
     "quick_exit",
 ];
 
+/// Other functions whose arguments decide.
+const DECIDE_BY_NAME: &[&str] = &[
+    "abort", "close", "fclose", "fflush", "fopen", "lseek", "open", "read", "write",
+    // Classes of characters: tables are looked up.
+    "isalnum", "isalpha", "isblank", "iscntrl", "isdigit", "isgraph", "islower", "isprint", "ispunct",
+    "isspace", "isupper", "isxdigit",
+];
+
 /// Functions that print.
 const PRINT: &[&str] = &[
     "printf",
@@ -83,7 +91,7 @@ pub fn is_logged(name: &str) -> bool {
 
 /// What the function of this name does with its arguments.
 pub fn use_of(name: &str) -> Use {
-    if DECIDE.iter().any(|known| name.starts_with(known)) {
+    if DECIDE.iter().any(|known| name.starts_with(known)) || DECIDE_BY_NAME.contains(&name) {
         Use::Decides
     } else if PRINT.contains(&name) {
         Use::Prints

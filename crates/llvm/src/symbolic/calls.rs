@@ -130,6 +130,14 @@ impl Planner<'_> {
         (passed, left, by_value)
     }
 
+    /// A function takes the values of arguments that may be expressions.
+    fn takes_values(&mut self, callee: Value, mut operands: Vec<Operand>) {
+        operands.retain(|operand| operand.id.is_some());
+        if !operands.is_empty() {
+            self.push(Step::Foreign { callee, operands });
+        }
+    }
+
     /// What happens before a call.
     pub(super) fn call_arguments(&mut self, at: Value) {
         let callee = self.ir.callee(at);
@@ -160,19 +168,16 @@ impl Planner<'_> {
             Use::Unknown => {}
         }
         if let Some(&name) = self.shared.foreign.get(&callee) {
-            self.push(Step::Foreign { name });
+            self.push(Step::Called { name });
         }
         let (passed, left, by_value) = self.split_arguments(at);
-        left.into_iter().for_each(|value| self.pin(value, PinReason::Foreign));
+        let left: Vec<Operand> = left.into_iter().flat_map(|value| self.leaves_of(value)).collect();
+        self.takes_values(callee, left);
         let no_return = self.shared.attributes.no_return;
         let ends = self.ir.call_has_attribute(at, FUNCTION, no_return)
             || (self.ir.is_function(callee) && self.ir.has_attribute(callee, FUNCTION, no_return));
         if ends && self.may_be_foreign(callee) {
-            let reason = PinReason::Foreign as u32;
-            for (_, operand) in passed.into_iter().filter(|(_, operand)| operand.id.is_some()) {
-                self.push(Step::Pin { operand, reason });
-            }
-            return;
+            return self.takes_values(callee, passed.into_iter().map(|(_, operand)| operand).collect());
         }
         if self.ir.must_tail(at) {
             self.push(Step::Forget);

@@ -386,13 +386,16 @@ impl Planner<'_> {
         }
     }
 
+    /// The leaves of a value that may be expressions, as operands.
+    pub(super) fn leaves_of(&self, value: Value) -> Vec<Operand> {
+        let leaves = self.ids_of(value).into_iter().enumerate().filter(|(_, id)| id.is_some());
+        leaves.map(|(leaf, id)| Operand { id, value: Concrete::Leaf(value, leaf) }).collect()
+    }
+
     /// Replaces the expressions of a value by what they are.
     pub(super) fn pin(&mut self, value: Value, reason: PinReason) {
-        for (leaf, id) in self.ids_of(value).into_iter().enumerate() {
-            if id.is_some() {
-                let operand = Operand { id, value: Concrete::Leaf(value, leaf) };
-                self.push(Step::Pin { operand, reason: reason as u32 });
-            }
+        for operand in self.leaves_of(value) {
+            self.push(Step::Pin { operand, reason: reason as u32 });
         }
     }
 

@@ -110,6 +110,19 @@ fn real_malloc(bytes: usize) -> usize {
     }
 }
 
+/// Allocates as `malloc` does, on behalf of a function that the program calls at `pc`. Returns 0 if there is no memory.
+pub fn allocate(bytes: usize, pc: usize) -> usize {
+    if fails(bytes, pc) {
+        return no_memory();
+    }
+    if heap::serves() {
+        return given(heap::allocate(bytes, 1, pc));
+    }
+    let block = real_malloc(bytes);
+    begins(block, bytes);
+    block
+}
+
 /// The result of `realloc` if the checked heap serves it, or `None` if the block is glibc's.
 fn resized(block: usize, bytes: usize, pc: usize) -> Option<usize> {
     match (block, bytes) {

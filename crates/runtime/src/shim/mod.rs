@@ -31,6 +31,7 @@ pub mod machine;
 pub mod mapping;
 pub mod marked_streams;
 pub mod mutex;
+pub mod numbers;
 pub mod once;
 pub mod others;
 pub mod pid;

@@ -4,21 +4,24 @@
 //! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
 //! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
 //! by which a program reads inputs, [`marked`] makes bytes from outside inputs, and [`futex`] logs what threads do with
-//! futexes.
+//! futexes. [`strings`] and [`numbers`] say what functions of the C library do to expressions ([`call`]).
 //!
 //! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
 //! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
 //! resets what the last one has touched.
 
 mod block_traffic;
+pub mod call;
 pub mod callbacks;
 pub mod futex;
 mod held;
 pub mod inputs;
 pub mod marked;
+pub mod numbers;
 mod reserved;
 mod results;
 mod sharing;
+pub mod strings;
 mod terms;
 mod traffic;
 

@@ -1,6 +1,8 @@
 // What the functions of <string.h> do: prints results that must be the same whoever serves the calls, and when. They are
 // called by resolvers, by constructors, by `main` and by a forked child of it.
 #include "plain.c"
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -13,6 +15,38 @@ char *__strcpy_chk(char *, const char *, size_t);
 char *__strncpy_chk(char *, const char *, size_t, size_t);
 char *__strcat_chk(char *, const char *, size_t);
 char *__strncat_chk(char *, const char *, size_t, size_t);
+
+// Searches and numbers, which no resolver may need.
+static unsigned long searches(unsigned long sum) {
+    static const char *const texts[] = {"", "a", "abcABC", "needle in needles", "  -12x", "0x1Fg", "99999999999999999999"};
+    for (int i = 0; i < 7; i++) {
+        const char *text = texts[i];
+        for (int j = 0; j < 7; j++) {
+            const char *found = strstr(text, texts[j]);
+            sum = hash(sum, found ? found - text : -1);
+            found = strpbrk(text, texts[j]);
+            sum = hash(sum, found ? found - text : -1);
+            sum = hash(sum, strspn(text, texts[j]) * 100 + strcspn(text, texts[j]));
+            sum = hash(sum, sign(strcasecmp(text, texts[j])));
+            sum = hash(sum, sign(strncasecmp(text, "ABCx", j)));
+        }
+        for (const char *c = "aleX"; *c; c++) {
+            const char *found = memrchr(text, *c, strlen(text));
+            sum = hash(sum, found ? found - text : -1);
+            sum = hash(sum, strchrnul(text, *c) - text);
+            sum = hash(sum, tolower(*c) * 256 + toupper(*c));
+        }
+        for (int base = 0; base < 38; base += 1 + base % 9) {
+            char *end = 0;
+            errno = 0;
+            sum = hash(sum, strtol(text, &end, base));
+            sum = hash(sum, strtoul(text, 0, base) ^ strtoll(text, 0, base) ^ strtoull(text, 0, base));
+            sum = hash(sum, (end ? end - text : -1) * 256 + errno);
+        }
+        sum = hash(sum, atoi(text) ^ atol(text) ^ atoll(text));
+    }
+    return sum;
+}
 
 // These allocate, or are looked up when first called.
 static unsigned long rest(void) {
@@ -30,7 +64,7 @@ static unsigned long rest(void) {
     __strcat_chk(to, "cde", 64);
     __strncat_chk(to, "fgh", 2, 64);
     __strncpy_chk(to + 10, "ij", 20, 54);
-    return hash_bytes(sum, to, 64);
+    return searches(hash_bytes(sum, to, 64));
 }
 
 static unsigned long constructed;

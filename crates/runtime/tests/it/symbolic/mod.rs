@@ -3,7 +3,9 @@
 mod events;
 mod expressions;
 mod inputs;
+mod library;
 mod limits;
+mod programs;
 
 use heisen_engine::process::run_config::{Output, RunConfig, Symbolic};
 use heisen_engine::process::slots::{Detail, Job, Run};
