@@ -4,15 +4,19 @@
 //! of what is asked for need not be active. What is said here of active nodes is what executions do, no more and no less:
 //! every prefix of an execution within the tree is a solution, and every solution can be run.
 
+use crate::barriers::Barriers;
 use crate::clauses::{Clauses, off, on};
-use crate::conditions::Conditions;
 use crate::deadlocks::Deadlocks;
+use crate::futexes::{self, Futexes};
 use crate::joins::Joins;
 use crate::memory::Memory;
 use crate::mutexes::Mutexes;
+use crate::queues::Queues;
+use crate::semaphores::Semaphores;
 use crate::tree::{Held, Key, NewNode, NodeId, Outcome, ThreadRoot, Tree};
 use heisen_solver::{Formula, Op as ValueOp, Term};
 use heisen_trace::Op;
+use heisen_trace::symbolic::FutexAct;
 use std::collections::HashMap;
 
 /// The tree, and its constraints.
@@ -22,32 +26,53 @@ pub struct Encoding {
     pub clauses: Clauses,
     pub memory: Memory,
     mutexes: Mutexes,
-    pub conditions: Conditions,
+    pub conditions: Queues,
+    pub futexes: Futexes,
+    pub semaphores: Semaphores,
+    pub barriers: Barriers,
     joins: Joins,
     pub deadlocks: Deadlocks,
+    /// Whether a thread has released a read-write lock that it had not acquired.
+    pub foreign_release: bool,
     /// Whether the values of inputs are open.
     pub chooses_inputs: bool,
     /// By the node of a pin: that its value is the outcome.
     pub pinned: HashMap<NodeId, Formula>,
 }
 
-/// Whether the constraints say all of what an operation does, and tests compare that with brute force. Those of read-write
-/// locks and of locks with a time-out are not compared yet.
+/// Whether the constraints say all of what an operation does. Tests compare that with brute force.
 pub const fn is_modelled(op: Op) -> bool {
     matches!(
         op,
         Op::Start
             | Op::Create
             | Op::Join
+            | Op::TryJoin
             | Op::End
             | Op::Lock
             | Op::TryLock
+            | Op::TimedLock
             | Op::Unlock
+            | Op::ReadLock
+            | Op::WriteLock
+            | Op::TryReadLock
+            | Op::TryWriteLock
+            | Op::RwUnlock
             | Op::CondWait
             | Op::CondTimedWait
             | Op::Relock
             | Op::CondSignal
             | Op::CondBroadcast
+            | Op::Once
+            | Op::OnceEnd
+            | Op::Barrier
+            | Op::BarrierLeave
+            | Op::BarrierLast
+            | Op::SemInit
+            | Op::SemWait
+            | Op::SemTryWait
+            | Op::SemTimedWait
+            | Op::SemPost
             | Op::Yield
             | Op::Sleep
             | Op::Exit
@@ -55,23 +80,65 @@ pub const fn is_modelled(op: Op) -> bool {
             | Op::Assert
             | Op::Throw
             | Op::Point
+            | Op::Section
     )
 }
 
 /// Whether a thread may stand before this operation for ever.
 pub const fn may_block(op: Op) -> bool {
-    matches!(op, Op::Lock | Op::Relock | Op::ReadLock | Op::WriteLock | Op::Join)
+    matches!(
+        op,
+        Op::Lock
+            | Op::Relock
+            | Op::ReadLock
+            | Op::WriteLock
+            | Op::Once
+            | Op::SemWait
+            | Op::BarrierLeave
+            | Op::Join
+    )
+}
+
+/// Whether this is an operation that fails where it would have to wait, or a question that may have the answer no.
+pub const fn may_fail(key: &Key) -> bool {
+    match key {
+        Key::Join { attempt, .. } => *attempt,
+        Key::Sync { op, .. } => matches!(
+            op,
+            Op::TryLock
+                | Op::TimedLock
+                | Op::TryReadLock
+                | Op::TryWriteLock
+                | Op::BarrierLast
+                | Op::SemTryWait
+                | Op::SemTimedWait
+        ),
+        _ => false,
+    }
 }
 
 impl Encoding {
     /// The tree with the beginning of the main thread only.
     pub fn new(chooses_inputs: bool) -> Encoding {
         let mut clauses = Clauses::new();
-        let (tree, memory, mutexes, conditions, joins) = Default::default();
+        let (tree, memory, mutexes, conditions, futexes, semaphores, barriers, joins) = Default::default();
         let deadlocks = Deadlocks::new(&mut clauses);
         let pinned = HashMap::new();
-        let mut encoding =
-            Encoding { tree, clauses, memory, mutexes, conditions, joins, deadlocks, chooses_inputs, pinned };
+        let mut encoding = Encoding {
+            tree,
+            clauses,
+            memory,
+            mutexes,
+            conditions,
+            futexes,
+            semaphores,
+            barriers,
+            joins,
+            deadlocks,
+            foreign_release: false,
+            chooses_inputs,
+            pinned,
+        };
         let (event, active) = (encoding.clauses.solver.event(), encoding.clauses.truth());
         encoding.begin(None, event, active);
         encoding
@@ -123,6 +190,7 @@ impl Encoding {
         let unknown = match key {
             Key::Read { size, .. } => Some(self.clauses.solver.terms.unknown(8 * u32::from(size))),
             Key::Input { width, .. } => Some(self.clauses.solver.terms.unknown(width)),
+            Key::FutexWake { .. } => Some(self.clauses.solver.terms.unknown(futexes::COUNT_BITS)),
             _ => None,
         };
         let siblings: Vec<NodeId> = self.tree.next_of(parent).collect();
@@ -156,6 +224,10 @@ impl Encoding {
             (&Key::Pin { value, .. }, Outcome::Is(number)) => {
                 let equal = self.equals(value, number);
                 clause.push(equal.not());
+            }
+            (&Key::Sync { op: Op::BarrierLast, object }, Outcome::Is(outcome)) => {
+                let last = self.barriers.was_last(&self.tree, node, object);
+                clause.extend(last.map(|last| if outcome == 0 { on(last) } else { off(last) }));
             }
             // Which values are others changes when another value is seen.
             (_, Outcome::Other) => return,
@@ -193,7 +265,7 @@ impl Encoding {
     }
 
     fn encode(&mut self, node: NodeId, key: &Key, outcome: Outcome) {
-        let Encoding { tree, clauses, memory, joins, deadlocks, .. } = self;
+        let Encoding { tree, clauses, memory, futexes, joins, deadlocks, .. } = self;
         let active = tree[node].active;
         match (key, outcome) {
             (&Key::Read { address, size, .. }, _) => {
@@ -216,8 +288,13 @@ impl Encoding {
             // What comes behind an assumption that does not hold counts for nothing.
             (Key::Assume { .. }, Outcome::Is(0)) => clauses.clause([off(active)]),
             (Key::Assume { condition }, _) => clauses.clause([off(active), on(*condition)]),
-            (Key::Join { thread: Some(thread) }, Outcome::Is(1)) => {
+            (Key::Join { thread: Some(thread), .. }, Outcome::Is(1)) => {
                 joins.join(clauses, tree, node, *thread);
+            }
+            (&Key::Futex { word, act }, _) => futexes.act(clauses, tree, node, word, act),
+            (&Key::FutexWake { word, most }, _) => futexes.wake(clauses, tree, node, word, most),
+            (Key::Join { thread: Some(thread), .. }, Outcome::Is(0)) => {
+                joins.fail(clauses, tree, node, *thread);
             }
             (Key::Sync { op: Op::End, .. }, _) => {
                 joins.end(clauses, tree, node);
@@ -229,12 +306,22 @@ impl Encoding {
     }
 
     fn synchronise(&mut self, node: NodeId, op: Op, object: u64, ok: bool) {
-        let Encoding { tree, clauses, mutexes, conditions, .. } = self;
+        let Encoding { tree, clauses, mutexes, conditions, semaphores, barriers, .. } = self;
         match (op, ok) {
-            (Op::Lock | Op::TryLock | Op::TimedLock | Op::WriteLock, true) => {
+            (Op::Lock | Op::TryLock | Op::TimedLock | Op::WriteLock | Op::TryWriteLock, true) => {
                 self.acquire(node, object, false);
             }
-            (Op::ReadLock, true) => self.acquire(node, object, true),
+            // As if it were a lock, which is held while the initialiser runs.
+            (Op::Once, _) => self.acquire(node, object, false),
+            (Op::OnceEnd, _) => self.release(node, object),
+            (Op::Barrier, _) => barriers.arrive(clauses, tree, node, object),
+            (Op::BarrierLeave, _) => barriers.leave(clauses, tree, node, object),
+            (Op::BarrierLast, last) => {
+                if let Some(was) = barriers.was_last(tree, node, object) {
+                    clauses.clause([off(tree[node].active), if last { on(was) } else { off(was) }]);
+                }
+            }
+            (Op::ReadLock | Op::TryReadLock | Op::PolitelyReadLock, true) => self.acquire(node, object, true),
             (Op::Relock, true) => {
                 if let Some((wait, condition)) = tree[node].waits.and_then(|wait| waited(tree, wait)) {
                     conditions.woken(clauses, tree, node, condition, wait);
@@ -242,8 +329,15 @@ impl Encoding {
                 }
                 self.acquire(node, object, false);
             }
-            (Op::Unlock | Op::RwUnlock, true) => self.release(node, object),
-            (Op::TryLock | Op::TimedLock, false) => mutexes.fail(clauses, tree, node, object),
+            (Op::Unlock | Op::RwUnlock, true) => {
+                // A mutex that another thread holds stays as it is.
+                self.foreign_release |= op == Op::RwUnlock && tree.held(node, object).is_none();
+                self.release(node, object);
+            }
+            (Op::TryLock | Op::TimedLock | Op::TryWriteLock, false) => {
+                mutexes.fail(clauses, tree, node, object, false);
+            }
+            (Op::TryReadLock, false) => mutexes.fail(clauses, tree, node, object, true),
             (Op::CondWait | Op::CondTimedWait, true) => {
                 conditions.wait(clauses, tree, node, object);
                 tree[node].waits = Some(node);
@@ -253,8 +347,14 @@ impl Encoding {
                     conditions.left(clauses, tree, node, object, wait);
                 }
             }
-            (Op::CondSignal, _) => conditions.signal(clauses, tree, node, object, false),
-            (Op::CondBroadcast, _) => conditions.signal(clauses, tree, node, object, true),
+            (Op::SemInit, _) => semaphores.initialise(clauses, tree, node, object),
+            (Op::SemWait | Op::SemTryWait | Op::SemTimedWait, true) => {
+                semaphores.wait(clauses, tree, node, object);
+            }
+            (Op::SemTryWait | Op::SemTimedWait, false) => semaphores.fail(clauses, tree, node, object),
+            (Op::SemPost, _) => semaphores.post(clauses, tree, node, object),
+            (Op::CondSignal, _) => conditions.wake(clauses, tree, node, object, 1),
+            (Op::CondBroadcast, _) => conditions.wake(clauses, tree, node, object, u32::MAX),
             _ => {}
         }
     }
@@ -274,14 +374,29 @@ impl Encoding {
 
     /// The thread may stand before this operation for ever.
     fn may_stand(&mut self, node: NodeId, op: Op, key: &Key) {
-        let Encoding { tree, clauses, mutexes, conditions, joins, deadlocks, .. } = self;
+        let Encoding { tree, clauses, mutexes, conditions, futexes, .. } = self;
+        let Encoding { semaphores, barriers, joins, deadlocks, .. } = self;
         let Some(parent) = tree[node].parent else { return };
         let (stuck, new) = deadlocks.stands(clauses, tree, parent);
         if !new {
             return;
         }
         match *key {
-            Key::Join { thread: Some(thread) } => joins.not_ended(clauses, tree, thread, stuck),
+            Key::Join { thread: Some(thread), .. } => joins.not_ended(clauses, tree, thread, stuck),
+            Key::Futex { word, .. } => {
+                let wait =
+                    tree[parent].waits.filter(|&wait| futexes::ends_of_wait(&tree[wait].key).len() == 1);
+                let asleep = wait.and_then(|wait| futexes.asleep(clauses, word, wait));
+                // A wait that may time out does not last.
+                clauses.clause([off(stuck)].into_iter().chain(asleep.map(on)));
+            }
+            Key::Sync { op: Op::SemWait, object } => {
+                let empty = semaphores.empty(clauses, tree, parent, object);
+                clauses.clause([off(stuck), on(empty)]);
+            }
+            Key::Sync { op: Op::BarrierLeave, object } => {
+                barriers.waits(clauses, tree, parent, object, stuck);
+            }
             Key::Sync { object, .. } => {
                 let occupied = mutexes.occupied(clauses, tree, object, op != Op::ReadLock);
                 let mut clause = vec![off(stuck), on(occupied)];
@@ -315,7 +430,8 @@ struct Node {
 /// The operation before which a thread may stand for ever, if this is one.
 pub fn blocking(key: &Key) -> Option<Op> {
     match key {
-        Key::Join { .. } => Some(Op::Join),
+        Key::Join { attempt, .. } => (!attempt).then_some(Op::Join),
+        Key::Futex { act: FutexAct::Woken, .. } => Some(Op::FutexWait),
         Key::Sync { op, .. } => Some(*op).filter(|op| may_block(*op)),
         _ => None,
     }

@@ -29,8 +29,10 @@ pub enum Reason {
     Invalid,
     /// The constraints do not say all of what this operation does.
     Operation(Op),
-    /// Executions disagreed about what memory holds at first.
+    /// Executions disagreed about what memory holds at first, or how many tokens a semaphore has.
     InitialValues,
+    /// A semaphore was initialised when threads may have used it already.
+    Reinitialised,
     /// A thread waited for ever after this place, for something that the trace does not say.
     UnknownWait {
         /// The place.
@@ -72,6 +74,7 @@ impl Reason {
                     PinReason::Other => "the operand of another operation",
                     PinReason::Switch => "the operand of a switch",
                     PinReason::Allocation => "the address of a new block of memory",
+                    PinReason::Descriptor => "what a descriptor gives that --input does not mark, or that several threads use,",
                 };
                 format!("other values of {what} were not explored")
             }
@@ -84,6 +87,7 @@ impl Reason {
             Reason::Invalid => "a trace contradicts itself".into(),
             Reason::Operation(op) => format!("effects of {} on other threads were not explored", op.name()),
             Reason::InitialValues => "executions found different initial values in memory".into(),
+            Reason::Reinitialised => "a semaphore was initialised that may have been in use".into(),
             Reason::UnknownWait { .. } => "a thread waited for something that the trace does not name".into(),
             Reason::Undefined { .. } => {
                 "an operation without a defined result did not end the process".into()

@@ -5,10 +5,12 @@
 //! does not say decides, and the search is not exact.
 
 use crate::bounds::Bounds;
-use crate::encode::{Encoding, blocking, is_modelled, may_block};
+use crate::encode::{Encoding, blocking, is_modelled, may_block, may_fail};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
-use crate::rounds::rounds;
+use crate::futexes;
+use crate::queues::MOST;
+use crate::rounds::{may_repeat, rounds};
 use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::Term;
@@ -51,12 +53,18 @@ pub fn insert(
         known: HashSet::new(),
         pending: BTreeMap::new(),
         written: HashMap::new(),
+        left: HashSet::new(),
+        initialising: HashMap::new(),
         values: HashMap::new(),
         inserted: Inserted::default(),
         is_cut: false,
     };
     for &(address, byte) in &trace.initial {
         insertion.encoding.memory.learn(&mut insertion.encoding.clauses, address, byte);
+    }
+    for &(object, count) in &trace.counts {
+        insertion.encoding.semaphores.learn(object, count);
+        insertion.encoding.barriers.learn(object, count);
     }
     for (index, (event, steps)) in trace.events.iter().zip(steps(trace)).enumerate() {
         if insertion.event(index, event, steps).is_none() {
@@ -70,8 +78,14 @@ pub fn insert(
     insertion.end(trace, end);
     let Insertion { mut inserted, .. } = insertion;
     inserted.new += encoding.memory.known() - known;
-    if encoding.memory.contradicted {
+    if encoding.memory.contradicted || encoding.semaphores.contradicted || encoding.barriers.contradicted {
         exactness.add(Reason::InitialValues);
+    }
+    if encoding.foreign_release {
+        exactness.add(Reason::Operation(Op::RwUnlock));
+    }
+    if encoding.semaphores.reused {
+        exactness.add(Reason::Reinitialised);
     }
     inserted
 }
@@ -96,6 +110,10 @@ struct Insertion<'i, 't> {
     pending: BTreeMap<u16, (u64, Op, u64)>,
     /// The bytes that were written, as the last write left them.
     written: HashMap<u64, u8>,
+    /// The threads that are not followed any more, because they have done too many rounds of a loop.
+    left: HashSet<u16>,
+    /// The control words of initialisers that run, and their threads.
+    initialising: HashMap<u64, u16>,
     /// The values of unknowns.
     values: HashMap<Term, u128>,
     inserted: Inserted,
@@ -125,7 +143,15 @@ impl Insertion<'_, '_> {
 
     /// Takes one event. `None` if the trace is not valid.
     fn event(&mut self, index: usize, event: &SymbolicEvent, steps: u32) -> Option<()> {
-        let place = self.place(event.thread)?;
+        let place = match self.place(event.thread) {
+            Some(place) if !self.left.contains(&event.thread) => place,
+            // It was left, or the thread that created it.
+            _ if !self.left.is_empty() => {
+                self.writes(event);
+                return Some(());
+            }
+            _ => return None,
+        };
         if let EventKind::Pending { op, object, .. } = event.kind {
             self.pending.insert(event.thread, (event.pc, op, object));
             return Some(());
@@ -143,18 +169,39 @@ impl Insertion<'_, '_> {
             EventKind::Sync { op: Op::Abort, .. } => self.undefined(place),
             _ => self.defined(place, event.pc, &defined),
         };
-        if let EventKind::Sync { op, .. } = event.kind
-            && !is_modelled(op)
+        if let EventKind::Sync { op, .. } = event.kind {
+            if !is_modelled(op) {
+                // What it does counts for nothing as long as there is no other thread.
+                if !self.encoding.tree[place].alone {
+                    self.exactness.add(Reason::Operation(op));
+                }
+            } else if steps == 0 && may_block(op) {
+                // Where a thread has to wait, it leaves an atomic section: that would be a step of its own.
+                self.exactness.add(Reason::Operation(Op::Section));
+            }
+        }
+        // One that wakes more threads than any program has is one that wakes all.
+        if let EventKind::FutexWake { most, .. } = event.kind
+            && (MOST + 1..=u16::MAX.into()).contains(&most)
         {
-            self.exactness.add(Reason::Operation(op));
+            self.exactness.add(Reason::Operation(Op::FutexWake));
         }
         place = self.step(place, event.pc, key, outcome, steps);
         self.at.insert(event.thread, place);
         if let Some(unknown) = self.encoding.tree[place].unknown {
             self.expressions.set_unknown(index, unknown);
-            if let EventKind::Read { value, .. } | EventKind::Input { value, .. } = event.kind {
+            if let EventKind::Read { value, .. }
+            | EventKind::Input { value, .. }
+            | EventKind::FutexWake { woken: value, .. } = event.kind
+            {
                 self.values.insert(unknown, value.into());
             }
+        }
+        self.follow_once(event);
+        let tree = &self.encoding.tree;
+        if may_repeat(tree, place) && rounds(tree, place) > self.rounds {
+            self.left.insert(event.thread);
+            self.inserted.bounded = true;
         }
         match event.kind {
             EventKind::Read { address, size, value, .. } => {
@@ -167,9 +214,7 @@ impl Insertion<'_, '_> {
                     }
                 }
             }
-            EventKind::Write { address, size, value, .. } => {
-                self.written.extend((address..).zip(value.to_le_bytes()).take(size.into()));
-            }
+            EventKind::Write { .. } => self.writes(event),
             EventKind::Input { value, .. } if !self.encoding.chooses_inputs => {
                 self.encoding.keep_input(place, value);
             }
@@ -183,6 +228,33 @@ impl Insertion<'_, '_> {
             _ => {}
         }
         Some(())
+    }
+
+    /// Remembers what an event has written.
+    fn writes(&mut self, event: &SymbolicEvent) {
+        if let EventKind::Write { address, size, value, .. } = event.kind {
+            self.written.extend((address..).zip(value.to_le_bytes()).take(size.into()));
+        }
+    }
+
+    /// An initialiser that does not end as it should runs again, and no event says when.
+    fn follow_once(&mut self, event: &SymbolicEvent) {
+        let fails = match event.kind {
+            EventKind::Sync { op: Op::Once, object, .. } => {
+                self.initialising.insert(object, event.thread).is_some()
+            }
+            EventKind::Sync { op: Op::OnceEnd, object, .. } => {
+                self.initialising.remove(&object);
+                false
+            }
+            EventKind::Sync { op: Op::End | Op::Throw, .. } => {
+                self.initialising.values().any(|&thread| thread == event.thread)
+            }
+            _ => false,
+        };
+        if fails {
+            self.exactness.add(Reason::Operation(Op::Once));
+        }
     }
 
     /// The key, the outcome, and what must hold for its expression to have a value.
@@ -222,9 +294,9 @@ impl Insertion<'_, '_> {
                 let expression = test(expressions(condition)?, terms)?;
                 with(Key::Assume { condition: expression.term }, holds.into(), &expression)
             }
-            &EventKind::Sync { op: Op::Join, object, ok } => {
+            &EventKind::Sync { op: op @ (Op::Join | Op::TryJoin), object, ok } => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
-                plain(Key::Join { thread }, ok.into())
+                plain(Key::Join { thread, attempt: op == Op::TryJoin }, ok.into())
             }
             // The number of a created thread depends on other threads.
             &EventKind::Sync { op: op @ Op::Create, ok, .. } => plain(Key::Sync { op, object: 0 }, ok.into()),
@@ -233,6 +305,8 @@ impl Insertion<'_, '_> {
                 plain(Key::Sync { op, object: 0 }, ok.into())
             }
             &EventKind::Sync { op, object, ok } => plain(Key::Sync { op, object }, ok.into()),
+            &EventKind::Futex { word, act } => plain(Key::Futex { word, act }, 1),
+            &EventKind::FutexWake { word, most, .. } => plain(Key::FutexWake { word, most }, 1),
             EventKind::Pending { .. } | EventKind::Runs => None,
         }
     }
@@ -243,10 +317,11 @@ impl Insertion<'_, '_> {
         let tree = &self.encoding.tree;
         let key = match op {
             // It was added where the wait began.
-            Op::CondWait | Op::CondTimedWait => return tree[place].waits.is_some(),
+            Op::CondWait | Op::CondTimedWait | Op::FutexWait => return tree[place].waits.is_some(),
+            Op::Barrier => return matches!(tree[place].key, Key::Sync { op: Op::Barrier, .. }),
             Op::Join => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
-                Key::Join { thread }
+                Key::Join { thread, attempt: false }
             }
             op if may_block(op) => Key::Sync { op, object },
             _ => return false,
@@ -329,8 +404,8 @@ impl Insertion<'_, '_> {
     fn check(&mut self, place: NodeId, pc: u64, key: &Key) {
         let tree = &self.encoding.tree;
         let ends_wait = |key: &Key| {
-            matches!(key, Key::Sync { op: Op::Relock | Op::CondTimedWait | Op::Spurious, .. })
-                && tree[place].waits.is_some()
+            let is_end = matches!(key, Key::Sync { op: Op::Relock | Op::CondTimedWait | Op::Spurious, .. });
+            (is_end || futexes::ends_wait(key)) && tree[place].waits.is_some()
         };
         let differs = tree.next_of(place).any(|child| {
             let child = &tree[child];
@@ -345,15 +420,16 @@ impl Insertion<'_, '_> {
 
     /// Adds the other outcomes of an event.
     fn alternatives(&mut self, place: NodeId, pc: u64, key: &Key, outcome: Outcome, steps: u32) {
+        if self.encoding.tree[place].alone {
+            return;
+        }
         let other = match (key, outcome) {
             (Key::Branch { .. } | Key::Defined { .. }, Outcome::Is(taken)) => {
                 Some(Outcome::Is(1 - taken.min(1)))
             }
             (Key::Assume { .. }, Outcome::Is(0)) => Some(Outcome::Is(1)),
             (Key::Pin { reason, .. }, _) if reason.is_exact() => Some(Outcome::Other),
-            (Key::Sync { op: Op::TryLock | Op::TimedLock, .. }, Outcome::Is(ok)) => {
-                Some(Outcome::Is(1 - ok.min(1)))
-            }
+            (key, Outcome::Is(ok)) if may_fail(key) => Some(Outcome::Is(1 - ok.min(1))),
             _ => None,
         };
         let Some(other) = other else { return };
@@ -370,7 +446,8 @@ impl Insertion<'_, '_> {
 
     /// The search asks for this outcome, unless it lies behind too many rounds of a loop.
     fn asks(&mut self, node: NodeId) {
-        if rounds(&self.encoding.tree, node) > self.rounds {
+        let tree = &self.encoding.tree;
+        if tree[node].parent.is_some_and(|before| rounds(tree, before) > self.rounds) {
             self.inserted.bounded = true;
         } else {
             self.inserted.open.push(node);
@@ -380,6 +457,15 @@ impl Insertion<'_, '_> {
     /// Where a wait has begun: adds how it may end.
     fn ends_of_wait(&mut self, node: NodeId) {
         let tree = &self.encoding.tree;
+        let pc = tree[node].pc;
+        for end in futexes::ends_of_wait(&tree[node].key) {
+            self.expect(node, pc, end, Outcome::Is(1));
+        }
+        let tree = &self.encoding.tree;
+        if let Key::Sync { op: Op::Barrier, object } = tree[node].key {
+            let key = Key::Sync { op: Op::BarrierLeave, object };
+            return self.expect(node, tree[node].pc, key, Outcome::Is(1));
+        }
         let (Some(wait), Key::Sync { op: Op::Unlock, object: mutex }) = (tree[node].waits, &tree[node].key)
         else {
             return;
@@ -413,6 +499,10 @@ impl Insertion<'_, '_> {
     /// What the end of the execution says of all threads.
     fn end(&mut self, trace: &SymbolicTrace, end: &End) {
         let losses = &trace.losses;
+        let ender =
+            trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
+        // A thread that waits in a loop for ever is not followed so far.
+        let limited = *end == End::StepLimit && !ender.is_some_and(|ender| self.left.contains(&ender));
         for &(reason, _) in &losses.pinned {
             self.exactness.add(Reason::Pinned(reason));
         }
@@ -420,7 +510,7 @@ impl Insertion<'_, '_> {
             (losses.overwritten > 0, Reason::Overwritten),
             (losses.full, Reason::TraceFull),
             (losses.incomplete, Reason::Incomplete),
-            (*end == End::StepLimit, Reason::StepLimit),
+            (limited, Reason::StepLimit),
             (*end == End::Stuck, Reason::Stuck),
         ];
         for (applies, reason) in reasons {
@@ -428,9 +518,7 @@ impl Insertion<'_, '_> {
                 self.exactness.add(reason);
             }
         }
-        let cut = self.is_cut || losses.full || matches!(end, End::StepLimit | End::Stuck);
-        let ender =
-            trace.events.iter().rev().find(|event| is_of_thread(&event.kind)).map(|event| event.thread);
+        let cut = self.is_cut || losses.full || limited || *end == End::Stuck;
         for (thread, pending) in std::mem::take(&mut self.pending) {
             if let Some(place) = self.place(thread)
                 && !cut
@@ -441,7 +529,7 @@ impl Insertion<'_, '_> {
         }
         let threads: Vec<u16> = self.roots.keys().copied().collect();
         for thread in threads {
-            let Some(place) = self.place(thread) else { continue };
+            let Some(place) = self.place(thread).filter(|_| !self.left.contains(&thread)) else { continue };
             let finished = self.finished.contains(&thread) || self.known.contains(&thread);
             if *end == End::Deadlock {
                 self.stands(place);

@@ -9,6 +9,8 @@ struct Thread {
     subject: Subject,
     ends: Vec<NodeId>,
     joins: Vec<(NodeId, List)>,
+    /// Attempts that failed, because the thread had not ended.
+    failures: Vec<NodeId>,
     /// For deadlocks: from each follows that the thread has not ended.
     running: Vec<Term>,
 }
@@ -26,8 +28,8 @@ impl std::fmt::Debug for Joins {
 impl Joins {
     fn thread(&mut self, clauses: &mut Clauses, thread: ThreadRoot) -> &mut Thread {
         self.0.entry(thread).or_insert_with(|| {
-            let (ends, joins, running) = Default::default();
-            Thread { subject: clauses.subject(), ends, joins, running }
+            let (ends, joins, failures, running) = Default::default();
+            Thread { subject: clauses.subject(), ends, joins, failures, running }
         })
     }
 
@@ -37,6 +39,9 @@ impl Joins {
         thread.ends.push(node);
         for &(join, list) in &thread.joins {
             after(clauses, tree, node, join, list);
+        }
+        for &failed in &thread.failures {
+            not_before(clauses, tree, node, failed);
         }
         for &running in &thread.running {
             clauses.clause([off(running), off(tree[node].active)]);
@@ -53,6 +58,15 @@ impl Joins {
         thread.joins.push((node, list));
     }
 
+    /// An attempt to join a thread fails.
+    pub fn fail(&mut self, clauses: &mut Clauses, tree: &Tree, node: NodeId, joined: ThreadRoot) {
+        let thread = self.thread(clauses, joined);
+        for &end in &thread.ends {
+            not_before(clauses, tree, end, node);
+        }
+        thread.failures.push(node);
+    }
+
     /// If the term is 1, the thread has not ended.
     pub fn not_ended(&mut self, clauses: &mut Clauses, tree: &Tree, joined: ThreadRoot, term: Term) {
         let thread = self.thread(clauses, joined);
@@ -61,6 +75,11 @@ impl Joins {
         }
         thread.running.push(term);
     }
+}
+
+fn not_before(clauses: &mut Clauses, tree: &Tree, end: NodeId, failed: NodeId) {
+    let order = before(tree[failed].event, tree[end].event);
+    clauses.clause([off(tree[end].active), off(tree[failed].active), order]);
 }
 
 fn after(clauses: &mut Clauses, tree: &Tree, end: NodeId, join: NodeId, list: List) {

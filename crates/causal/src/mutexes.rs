@@ -23,6 +23,8 @@ struct Section {
 /// An attempt that failed, because a section was in progress.
 struct Failure {
     node: NodeId,
+    /// Whether it was to begin a section of this sort.
+    shared: bool,
     list: List,
     /// By number of the section: whether it is that one.
     during: Vec<(usize, Term)>,
@@ -115,11 +117,11 @@ impl Mutexes {
         }
     }
 
-    /// An attempt to acquire the lock fails.
-    pub fn fail(&mut self, clauses: &mut Clauses, tree: &Tree, node: NodeId, object: u64) {
+    /// An attempt to acquire the lock fails. Sections of readers do not hinder a reader.
+    pub fn fail(&mut self, clauses: &mut Clauses, tree: &Tree, node: NodeId, object: u64, shared: bool) {
         let lock = self.lock(clauses, object);
         let list = clauses.list(lock.subject, on(tree[node].active));
-        let mut failure = Failure { node, list, during: Vec::new() };
+        let mut failure = Failure { node, shared, list, during: Vec::new() };
         for (number, section) in lock.sections.iter().enumerate() {
             failure.may_be_during(clauses, tree, number, section);
         }
@@ -217,7 +219,8 @@ impl Failure {
     fn may_be_during(&mut self, clauses: &mut Clauses, tree: &Tree, number: usize, section: &Section) {
         let relation = tree.relation(section.node, self.node);
         let over = section.releases.iter().any(|&release| tree.is_before(release, self.node));
-        if matches!(relation, Relation::Exclusive | Relation::After) || over {
+        let hinders = !(self.shared && section.shared);
+        if matches!(relation, Relation::Exclusive | Relation::After) || over || !hinders {
             return;
         }
         let during = clauses.fresh();

@@ -15,6 +15,7 @@
 //!
 //! The crate has no assertion of its own: Heisen reports a panic, and so a failed `assert!`.
 
+mod input;
 mod runtime;
 pub mod script;
 mod testing;
@@ -47,6 +48,7 @@ mod testing;
 /// or closure, see [`script`]. The other arguments are then options of that command: `oracle = "few"`,
 /// `seed = 1`, `reduce = true`, `choices = "0,1"`, `executions`, `time`, `steps` and `hang`.
 pub use heisen_macros::test;
+pub use input::{Input, assume, input, input_bytes, input_or};
 
 /// A scheduling point: other threads may run before this call returns.
 ///

@@ -84,6 +84,8 @@ functions! {
     NO_PREEMPT_END = c"heisen_no_preempt_end": extern "C" fn();
     ATOMIC_BEGIN = c"heisen_atomic_begin": extern "C" fn();
     ATOMIC_END = c"heisen_atomic_end": extern "C" fn();
+    INPUT = c"heisen_input": extern "C" fn(*mut c_void, usize, *const c_char);
+    ASSUME = c"heisen_assume": extern "C" fn(c_int);
     TEST_START = c"heisen_test_start": extern "C" fn();
     TEST_END = c"heisen_test_end": extern "C" fn();
     READY = c"heisen_ready": extern "C" fn();

@@ -64,6 +64,8 @@ pub enum Parameter {
     Delays,
     /// `--inputs`
     Inputs,
+    /// `--input`
+    Input,
     /// `--rounds`
     Rounds,
     /// `--trace-memory`
@@ -81,6 +83,7 @@ impl Parameter {
             Parameter::Burst => "--burst",
             Parameter::Delays => "--delays",
             Parameter::Inputs => "--inputs",
+            Parameter::Input => "--input",
             Parameter::Rounds => "--rounds",
             Parameter::TraceMemory => "--trace-memory",
         }
@@ -250,7 +253,7 @@ strategies! {
         class: Systematic,
         // Every access is a scheduling point from the start.
         counts_steps: false,
-        takes: [Inputs, Rounds, TraceMemory],
+        takes: [Inputs, Input, Rounds, TraceMemory],
         new: |p| Causal::new(p.causal()).into(),
     }
     /// Random walk.
@@ -350,7 +353,7 @@ strategies! {
         help: Some("Mixes all samplers and favours those that keep finding new behaviour"),
         class: Sampler,
         counts_steps: false,
-        takes: [Inputs, Rounds, TraceMemory],
+        takes: [Inputs, Input, Rounds, TraceMemory],
         new: |p| {
             let samplers = Portfolio::new(p.seed);
             Search::from(if p.traced { samplers.with_solver(p.causal()) } else { samplers })

@@ -25,6 +25,8 @@ pub mod explanation;
 #[cfg(feature = "std")]
 pub mod finding;
 #[cfg(feature = "std")]
+pub mod marked;
+#[cfg(feature = "std")]
 pub mod plan;
 #[cfg(feature = "std")]
 pub mod race;

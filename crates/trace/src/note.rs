@@ -64,6 +64,8 @@ notes! {
     /// The program read a clock of processor time: `clock`, `times`, `getrusage`, CLOCK_PROCESS_CPUTIME_ID
     /// and the like.
     CpuClock = 24;
+    /// The execution ended at an assumption that does not hold. It does not limit the verdict.
+    Assumed = 30;
     /// The execution ran in real time (`--real-time`).
     RealTime = 25;
     /// The program opened a file that had been written while the check ran. Noted only in executions that log
@@ -138,7 +140,7 @@ notes! {
 impl Note {
     /// Whether it limits what a verdict claims, so that the verdict lists it.
     pub fn is_caveat(self) -> bool {
-        !matches!(self, Note::OtherChoice | Note::InScope | Note::OutOfScope)
+        !matches!(self, Note::OtherChoice | Note::InScope | Note::OutOfScope | Note::Assumed)
     }
 
     /// Its bit in a word of notes.

@@ -158,7 +158,23 @@ ops! {
     /// Write memory that another thread reads or writes.
     MemWrite = 75, "mem_write";
     /// Free a block of the checked heap. No scheduling point of its own; logged where accesses are.
-    Free = 76, "free";
+    Free = 84, "free";
+    /// Initialise a semaphore. Only symbolic traces have this operation and those below; it is not a scheduling point.
+    SemInit = 76, "sem_init";
+    /// Acquire a read-write lock for reading, or give up.
+    TryReadLock = 77, "tryrdlock";
+    /// Acquire a read-write lock for writing, or give up.
+    TryWriteLock = 78, "trywrlock";
+    /// Acquire a read-write lock for reading that lets writers go first.
+    PolitelyReadLock = 79, "rdlock_prefer_writer";
+    /// Join a thread, or give up.
+    TryJoin = 80, "tryjoin";
+    /// The call of a `pthread_once` is over, or that of its initialiser.
+    OnceEnd = 81, "once_end";
+    /// Go on after all threads have arrived at a barrier.
+    BarrierLeave = 82, "barrier_leave";
+    /// Whether the thread was the last to arrive at the barrier that it has just left.
+    BarrierLast = 83, "barrier_last";
 }
 
 impl Op {

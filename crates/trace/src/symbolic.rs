@@ -31,7 +31,7 @@ pub enum Operand {
 pub enum Node {
     /// The value that the event with this index has read.
     Read {
-        /// The index of an [`EventKind::Read`].
+        /// The index of an [`EventKind::Read`] or an [`EventKind::FutexWake`].
         event: u32,
         /// Its bits.
         width: u32,
@@ -80,6 +80,8 @@ pub enum PinReason {
     Switch = 9,
     /// A block of memory was allocated whose address may depend on other threads.
     Allocation = 10,
+    /// What a descriptor gives: bytes that are no inputs, or that several threads read.
+    Descriptor = 11,
 }
 
 impl PinReason {
@@ -95,6 +97,7 @@ impl PinReason {
             7 => PinReason::Assembly,
             9 => PinReason::Switch,
             10 => PinReason::Allocation,
+            11 => PinReason::Descriptor,
             _ => PinReason::Other,
         }
     }
@@ -104,6 +107,20 @@ impl PinReason {
     pub const fn is_exact(self) -> bool {
         matches!(self, PinReason::Address | PinReason::Size | PinReason::Switch)
     }
+}
+
+/// What a thread does in the queue of a futex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FutexAct {
+    /// It begins to wait. That the word has the expected value is a read and a branch before, in the same step.
+    Waits {
+        /// Whether the wait may time out.
+        timed: bool,
+    },
+    /// It goes on, because another thread woke it.
+    Woken,
+    /// It goes on, although no thread woke it.
+    TimedOut,
 }
 
 /// What happened.
@@ -153,7 +170,7 @@ pub enum EventKind {
     },
     /// The program read an input.
     Input {
-        /// Its name.
+        /// Its name. A piece of a larger input has its first byte in the name, as in `message[8]`.
         name: String,
         /// Which of the inputs of this name, from 0.
         number: u32,
@@ -181,6 +198,24 @@ pub enum EventKind {
         object: u64,
         /// Whether it succeeded.
         ok: bool,
+    },
+    /// A wait on a futex. Operations on futexes that are not like these two are a [`EventKind::Sync`].
+    Futex {
+        /// The address of the word.
+        word: u64,
+        /// What the thread does.
+        act: FutexAct,
+    },
+    /// Threads that wait on a futex are woken.
+    FutexWake {
+        /// The address of the word.
+        word: u64,
+        /// At most so many threads are woken.
+        most: u32,
+        /// How many were.
+        woken: u64,
+        /// The unknown of that number, of 16 bits: a [`Node::Read`].
+        node: NodeId,
     },
     /// From this step on the thread runs, until the next event of this kind. The main thread runs first.
     Runs,
@@ -266,6 +301,8 @@ pub struct SymbolicTrace {
     pub counts: Vec<(u64, u64)>,
     /// The places of atomic accesses in the code, in ascending order.
     pub atomics: Vec<u64>,
+    /// The functions without instrumentation that were called while there was more than one thread, or looked up.
+    pub called: Vec<String>,
     /// What the trace does not say.
     pub losses: Losses,
 }
@@ -328,6 +365,7 @@ impl SymbolicTrace {
                 Node::Read { event, width } | Node::Input { event, width } => {
                     let value = match &self.events[*event as usize].kind {
                         EventKind::Read { value, .. } | EventKind::Input { value, .. } => Some(*value),
+                        EventKind::FutexWake { woken, .. } => Some(*woken),
                         _ => None,
                     };
                     value.map(|value| u128::from(value) & mask(*width))
@@ -364,6 +402,8 @@ impl SymbolicTrace {
             EventKind::Read { .. }
             | EventKind::Input { .. }
             | EventKind::Sync { .. }
+            | EventKind::Futex { .. }
+            | EventKind::FutexWake { .. }
             | EventKind::Runs
             | EventKind::Pending { .. } => false,
         };

@@ -5,6 +5,7 @@
 
 use crate::access::Accesses;
 use crate::decision::PATIENCE;
+use crate::marked::Marked;
 use crate::stdin::Stdin;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub struct World {
     pub patience: u32,
     /// The standard input; empty if `None`.
     pub stdin: Option<Stdin>,
+    /// Bytes from outside that are inputs.
+    pub marked: Vec<Marked>,
     /// Whether the program uses the checked heap. If `None`, it does when it is instrumented.
     pub heap: Option<bool>,
     /// Whether leaks are searched for at the end.
@@ -56,6 +59,7 @@ impl Default for World {
             after: None,
             dir: None,
             stdin: None,
+            marked: Vec::new(),
             heap: None,
             leaks: false,
             accesses: Accesses::default(),

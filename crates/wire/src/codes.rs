@@ -109,6 +109,9 @@ pub mod access {
     pub const CHECK: u32 = 1;
     /// Every memory access is a scheduling point, not only those at [`Wire::points`](crate::Wire::points).
     pub const ALL: u32 = 2;
+    /// Rust's standard library must not install its handlers for overflows of the stack. With them it keeps a table of all
+    /// threads, under a lock, which has nothing to do with the program.
+    pub const NO_OVERFLOW_HANDLER: u32 = 4;
 }
 
 /// Values of [`Wire::scope_default`](crate::Wire::scope_default) and
@@ -269,6 +272,8 @@ pub mod misuse {
     pub const ALIGNMENT: u32 = 13;
     /// Memory of a stack was used after its function had returned, or its thread had ended.
     pub const DEAD_STACK: u32 = 14;
+    /// An input of more than 512 KiB was asked for.
+    pub const INPUT_SIZE: u32 = 15;
     /// The first code that concerns the heap; see [`crate::Heap`].
     pub const HEAP: u32 = 50;
     /// Freed memory was read.

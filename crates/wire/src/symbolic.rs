@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 pub const ENV_FD: &str = "HEISEN_SYMBOLIC";
 
 /// Identifies the mapping.
-pub const MAGIC: u64 = 0x4845_4953_594d_0002;
+pub const MAGIC: u64 = 0x4845_4953_594d_0003;
 
 /// Memory is shared in granules of this many bytes.
 pub const GRANULE: u64 = 4;
@@ -23,10 +23,49 @@ pub const GRANULE: u64 = 4;
 pub const MAX_SHARED: usize = 1 << 20;
 /// The largest number of chosen inputs.
 pub const MAX_CHOSEN: usize = 1 << 16;
+/// The largest number of bytes of an input.
+pub const MAX_INPUT_BYTES: usize = 8 * MAX_CHOSEN;
 /// The most bytes of names of inputs.
 pub const MAX_NAMES: usize = 1 << 16;
+/// The most functions without instrumentation that are listed.
+pub const MAX_CALLED: usize = 64;
 /// The number of reasons for which an expression is replaced by its value; see `heisen_trace::symbolic::PinReason`.
 pub const REASONS: usize = 16;
+
+/// The most sources of bytes that are inputs, and the most bytes of all of them.
+pub const MAX_MARKED: usize = 16;
+/// See [`MAX_MARKED`].
+pub const MAX_MARKED_BYTES: usize = 4096;
+/// The most bytes of the names and paths of these sources.
+pub const MAX_MARKED_TEXT: usize = 1 << 16;
+
+/// The first bytes of a source outside of the program, which are inputs (`--input`).
+#[derive(Debug)]
+#[repr(C)]
+pub struct Marked {
+    /// One of [`source`].
+    pub source: AtomicU32,
+    /// The number of an argument.
+    pub index: AtomicU32,
+    /// How many bytes.
+    pub bytes: AtomicU32,
+    /// Where the name begins in [`Header::marked_text`], and its length.
+    pub name: AtomicU32,
+    /// See `name`.
+    pub name_length: AtomicU32,
+    /// Where the path of a file begins there, a C string.
+    pub path: AtomicU32,
+}
+
+/// Sources of [`Marked`] bytes.
+pub mod source {
+    /// Standard input.
+    pub const STDIN: u32 = 0;
+    /// An argument.
+    pub const ARGUMENT: u32 = 1;
+    /// A file.
+    pub const FILE: u32 = 2;
+}
 
 /// A value that the engine has chosen for an input. Executions use it whether they log a trace or not.
 #[derive(Debug)]
@@ -39,6 +78,8 @@ pub struct Chosen {
     pub number: AtomicU64,
     /// The value.
     pub value: AtomicU64,
+    /// With how many bits the program has read it; 0 if it has not.
+    pub read: AtomicU64,
 }
 
 /// The start of the mapping.
@@ -63,15 +104,27 @@ pub struct Header {
     pub overwritten: AtomicU64,
     /// How often expressions were replaced by their values, by the number of the reason.
     pub pinned: [AtomicU64; REASONS],
+    /// How many functions without instrumentation were called while there was more than one thread, or looked up.
+    pub called_count: AtomicU64,
+    /// The addresses of their names, each once. If there are more, the count says so.
+    pub called: [AtomicU64; MAX_CALLED],
     /// The number of threads.
     pub threads: AtomicU64,
     /// For each thread: the number of the thread that created it, and from bit 16 on its number among the threads of that
     /// thread, from 1. The main thread has [`NO_THREAD`](crate::NO_THREAD).
     pub parents: [AtomicU32; MAX_THREADS],
-    /// How many inputs are chosen.
+    /// How many inputs are chosen. They are sorted by thread and number.
     pub chosen_count: AtomicU64,
     /// The chosen inputs.
     pub chosen: [Chosen; MAX_CHOSEN],
+    /// How many inputs the program has read that are not chosen.
+    pub unchosen: AtomicU64,
+    /// How many sources have bytes that are inputs.
+    pub marked_count: AtomicU64,
+    /// These sources.
+    pub marked: [Marked; MAX_MARKED],
+    /// Their names and paths.
+    pub marked_text: [AtomicU8; MAX_MARKED_TEXT],
     /// How many bytes of names there are.
     pub names_length: AtomicU64,
     /// The names of inputs, one behind the other.
@@ -95,12 +148,16 @@ pub mod reason {
     pub const ADDRESS: u32 = 1;
     /// It is the size of a block of memory.
     pub const SIZE: u32 = 2;
+    /// An integer of more than 64 bits.
+    pub const WIDE: u32 = 5;
     /// The program gives it to a function of the runtime that takes no expression.
     pub const FOREIGN: u32 = 6;
     /// It decides where the program goes on; nothing is lost.
     pub const SWITCH: u32 = 9;
     /// A block of memory has an address that may depend on what other threads allocate.
     pub const ALLOCATION: u32 = 10;
+    /// A descriptor gives bytes that are no inputs, or that several threads read.
+    pub const DESCRIPTOR: u32 = 11;
 }
 
 /// Kinds of events, see `heisen_trace::symbolic::EventKind`.
@@ -113,7 +170,8 @@ pub mod kind {
     pub const BRANCH: u8 = 3;
     /// Value, expression; the size is the number of the reason.
     pub const PIN: u8 = 4;
-    /// The position of the name among the names, and from bit 32 its length; value, unknown, size in bits.
+    /// The position of the name among the names, and from bit 32 its length; value, unknown, size in bits. For a piece of a
+    /// larger input the size has from bit 8 on its first byte plus 1.
     pub const INPUT: u8 = 5;
     /// Value, condition.
     pub const ASSUME: u8 = 6;
@@ -125,6 +183,27 @@ pub mod kind {
     pub const PENDING: u8 = 8;
     /// From this step on the thread runs.
     pub const RUNS: u8 = 9;
+    /// The word of a futex; the size is one of [`futex`](super::futex). Of a wake: how many threads were woken, the unknown
+    /// of that number, and from the fourth bit of the size on, how many at most.
+    pub const FUTEX: u8 = 10;
+}
+
+/// What a thread does with a futex, in the lowest bits of the size of a [`kind::FUTEX`].
+pub mod futex {
+    /// It begins to wait, until it is woken.
+    pub const WAITS: u32 = 1;
+    /// It begins to wait, with a time-out.
+    pub const WAITS_TIMED: u32 = 2;
+    /// It was woken.
+    pub const WOKEN: u32 = 3;
+    /// Its wait has timed out.
+    pub const TIMED_OUT: u32 = 4;
+    /// It wakes others.
+    pub const WAKES: u32 = 5;
+    /// The bits of the number of threads that were woken.
+    pub const COUNT_BITS: u32 = 16;
+    /// Where the number of threads that may be woken begins; the largest number that has room means all.
+    pub const MOST_SHIFT: u32 = 4;
 }
 
 /// An event:

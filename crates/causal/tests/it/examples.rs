@@ -36,7 +36,7 @@ fn figure_2() -> Program {
         Do::Store(Y, 1, Expr::Const(0)),
     ];
     let main = vec![Do::Create(1), Do::Create(2), Do::Join(0), Do::Join(1)];
-    Program { code: vec![main, first, second], memory: vec![] }
+    Program { code: vec![main, first, second], ..Program::default() }
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn fibonacci(rounds: usize, bound: u8) -> Program {
         Do::Load(1, Y, 1),
         Do::Assert(at_most(1)),
     ];
-    Program { code: vec![main, body(X, Y), body(Y, X)], memory: vec![(0, 1), (1, 1)] }
+    Program { code: vec![main, body(X, Y), body(Y, X)], memory: vec![(0, 1), (1, 1)], ..Program::default() }
 }
 
 #[test]
@@ -84,4 +84,24 @@ fn fibonacci_sums() {
         assert_eq!((outcomes.failures.len(), status.executions), (0, 1), "{status:?}");
         assert!(status.is_proof(), "{status:?}");
     }
+}
+
+/// A thread waits on a futex until another one has set a flag. `word` is what it compares: the flag itself, or a word that
+/// nobody changes.
+fn announcement(word: u64) -> Program {
+    let waits = vec![
+        Do::Load(0, X, 1),
+        Do::JumpUnless(Expr::of(ValueOp::Eq, Expr::Reg(0), Expr::Const(0)), 3),
+        Do::FutexWait(1, word, Expr::Const(0), false),
+    ];
+    let sets = vec![Do::Store(X, 1, Expr::Const(1)), Do::FutexWake(0, word, 1)];
+    Program { code: vec![vec![Do::Create(1), Do::Create(2), Do::Join(0)], waits, sets], ..Program::default() }
+}
+
+#[test]
+fn a_wake_up_is_lost_where_the_word_does_not_change() {
+    let Searched { outcomes, status, first } = search(&announcement(1), 1_000);
+    assert!(!outcomes.stuck.is_empty() && first.is_some_and(|first| first <= 3), "{status:?}");
+    let Searched { outcomes, status, .. } = search(&announcement(0), 1_000);
+    assert!(outcomes.stuck.is_empty() && status.is_proof(), "{status:?}");
 }

@@ -82,7 +82,7 @@ fn program(seed: u64) -> Program {
         Do::Load(0, COUNTER, 1),
         Do::Assert(expected),
     ];
-    Program { code: vec![main, first, second], memory: vec![] }
+    Program { code: vec![main, first, second], ..Program::default() }
 }
 
 #[test]

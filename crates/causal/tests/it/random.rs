@@ -109,6 +109,30 @@ fn conditions() {
 }
 
 #[test]
+fn futexes() {
+    compare(seeds(150), Features::Futexes, false);
+}
+
+#[test]
+fn semaphores() {
+    compare(seeds(100), Features::Semaphores, false);
+}
+
+#[test]
+fn locks() {
+    compare(seeds(100), Features::Locks, false);
+}
+
+#[test]
+fn barriers() {
+    compare(seeds(100), Features::Barriers, false);
+}
+
+#[test]
 fn meetings() {
     compare(seeds(50), Features::Conditions, true);
+    compare(seeds(50), Features::Futexes, true);
+    compare(seeds(20), Features::Semaphores, true);
+    compare(seeds(20), Features::Locks, true);
+    compare(seeds(20), Features::Barriers, true);
 }

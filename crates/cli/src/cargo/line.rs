@@ -50,10 +50,20 @@ fn extent(explored: &Finished) -> String {
     match outcome.empty {
         Some(Empty::OneThread) => return "nothing to explore: one thread".to_owned(),
         Some(Empty::NoTest) => return "nothing to explore: no test".to_owned(),
+        Some(Empty::Contradiction) => return "no execution meets the assumptions".to_owned(),
         Some(Empty::NoPointInScope) => return "no scheduling point in the scope".to_owned(),
         None => {}
     }
     let below = if outcome.has_caveats() { ", see below" } else { "" };
+    if options.strategy == Kind::Causal {
+        return match (outcome.complete(), outcome.status.rounds) {
+            (true, None) => format!("all paths{below}"),
+            (true, Some(rounds)) => {
+                format!("all paths, {} of a waiting loop{below}", count(rounds.into(), "round"))
+            }
+            (false, _) => format!("not all paths{below}"),
+        };
+    }
     if outcome.status.exhaustive && outcome.complete() {
         return format!("all schedules{below}");
     }

@@ -135,7 +135,7 @@ pub struct CheckArgs {
 
     /// Continue a saved or interrupted search, with the options it was started with
     #[arg(help_heading = "Search", long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "inputs", "rounds", "trace_memory", "steps", "hang", "seed", "keep_going", "no_minimise", "no_explain", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "inputs", "input", "rounds", "trace_memory", "steps", "hang", "seed", "keep_going", "no_minimise", "no_explain", "expect_exit",
         "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -210,6 +210,11 @@ pub struct SearchArgs {
     /// causal, portfolio: choose the inputs of the program as well as schedules; see heisen_input in heisen.h
     #[arg(help_heading = "Search", long)]
     pub inputs: bool,
+
+    /// causal, portfolio: make bytes from outside inputs, which implies --inputs; may be repeated:
+    /// stdin:N (the first N bytes of standard input), argv:I (argument I), file:PATH:N (the first N bytes of a file)
+    #[arg(help_heading = "Search", long, value_name = "BYTES", allow_hyphen_values = true)]
+    pub input: Vec<OsString>,
 
     /// causal, portfolio: follow a loop that waits for other threads for this many rounds [default: 8]
     #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -481,13 +486,18 @@ impl SearchArgs {
         match self.strategy {
             Some(Kind::Dpor) if self.bound.is_some() => Kind::Bpor,
             Some(strategy) => strategy,
-            None if self.inputs => Kind::Causal,
+            None if self.chooses_inputs() => Kind::Causal,
             None if self.changed_since.is_some() => Kind::Best,
             None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
                 Kind::Portfolio
             }
             None => Kind::Icb,
         }
+    }
+
+    /// Whether the search chooses inputs.
+    pub fn chooses_inputs(&self) -> bool {
+        self.inputs || !self.input.is_empty()
     }
 
     /// Refuses options that the strategy ignores, because the user expects an option to have an effect.
@@ -501,6 +511,7 @@ impl SearchArgs {
             (self.burst.is_some(), Parameter::Burst),
             (self.delays.is_some(), Parameter::Delays),
             (self.inputs, Parameter::Inputs),
+            (!self.input.is_empty(), Parameter::Input),
             (self.rounds.is_some(), Parameter::Rounds),
             (self.trace_memory.is_some(), Parameter::TraceMemory),
         ] {

@@ -6,11 +6,12 @@ use heisen_engine::check::changed::Changed;
 use heisen_engine::check::scope::Patterns;
 use heisen_engine::check::{Kind, Options, Races, rounds, trace_memory};
 use heisen_engine::explain::suppress::Suppressions;
-use heisen_engine::process::stdin;
+use heisen_engine::process::{marked, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::{Error, patch};
 use heisen_trace::decision::PATIENCE;
 use heisen_trace::{Accesses, Stdin, World};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,14 +33,14 @@ pub fn jobs(args: &SearchArgs) -> usize {
     args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// The engine's options for a search.
-pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
+/// The engine's options for a search of a program with these arguments.
+pub fn options(args: &SearchArgs, arguments: &[OsString], stop: &AtomicBool) -> Result<Options, Error> {
     args.check_options()?;
     let strategy = args.kind();
     if matches!(strategy, Kind::Dpor | Kind::Bpor) {
         fits_dpor(args)?;
     }
-    if strategy == Kind::Causal || args.inputs {
+    if strategy == Kind::Causal || args.chooses_inputs() {
         fits_causal(args)?;
     }
     let unlimited = strategy.samples() && args.time.is_none();
@@ -66,7 +67,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         memory: args.memory.unwrap_or(MEMORY),
         traced: strategy == Kind::Causal,
         trace_memory: args.trace_memory.map_or_else(trace_memory, |bytes| bytes as u64),
-        inputs: args.inputs,
+        inputs: args.chooses_inputs(),
         rounds: args.rounds.unwrap_or_else(rounds),
         carrier: args.carrier.into(),
         in_process: !args.fork,
@@ -74,7 +75,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         symmetry: args.symmetry,
         spurious: args.spurious,
         faults: args.faults,
-        world: world(args, stop)?,
+        world: world(args, arguments, stop)?,
         warm_up: args.warm_up,
         races: match args.races {
             None | Some(args::Races::Count) => Races::Count,
@@ -133,6 +134,11 @@ fn fits_causal(args: &SearchArgs) -> Result<(), Error> {
             (args.faults.most > 0, "--faults", VALUES),
             (args.symmetry, "--symmetry", "causal runs no two executions that take the same paths anyway"),
             (args.real_time, "--real-time", "real time differs from run to run"),
+            (
+                args.at_ready && !args.input.is_empty(),
+                "--at-ready and --input",
+                "what the program reads before heisen_ready has no inputs; use heisen_input instead of --input",
+            ),
         ],
     )
 }
@@ -148,7 +154,7 @@ fn refuse(option: &str, refused: &[(bool, &str, &str)]) -> Result<(), Error> {
 }
 
 /// The environment of the executions.
-fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
+fn world(args: &SearchArgs, arguments: &[OsString], stop: &AtomicBool) -> Result<World, Error> {
     let absolute = |dir: &PathBuf| {
         std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
     };
@@ -161,7 +167,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         None if scoped => patch::INSTRUMENTED,
         None => patch::DEFAULT,
     };
-    Ok(World {
+    let mut world = World {
         seed: args.seed,
         cpus: args.cpus,
         real_time: args.real_time,
@@ -172,6 +178,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         dir: dir.map(|dir| dir.into_os_string().into_vec()),
         stdin: args.stdin.as_deref().map(|path| read_stdin(path, stop)).transpose()?,
         heap: args.heap.map(|heap| heap == args::Switch::On),
+        marked: args.input.iter().map(|text| marked::parse(text)).collect::<Result<_, _>>()?,
         leaks: args.leaks,
         accesses: Accesses {
             check: args.races != Some(args::Races::Off),
@@ -179,7 +186,9 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
             points: Vec::new(),
         },
         patch: patch::parse(patched).map_err(|why| Error::Input(format!("--patch {patched:?}: {why}")))?,
-    })
+    };
+    marked::complete(&mut world, arguments)?;
+    Ok(world)
 }
 
 /// How often a thread may repeat itself before it gives way. The solver-driven search models no fairness, so its threads

@@ -12,7 +12,7 @@ use crate::render::result_file::{check_files, write};
 use crate::render::{github, json, sarif};
 use heisen_engine::Error;
 use heisen_engine::check::session::{Finished, Resumption, Session};
-use heisen_engine::check::{Ended, Kind, Notify, Options};
+use heisen_engine::check::{Empty, Ended, Kind, Notify, Options};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::{Extent, Language};
@@ -132,6 +132,7 @@ pub fn conclude(
     }
     Ok(match found {
         true => exit::FOUND,
+        false if outcome.empty == Some(Empty::Contradiction) => exit::INPUT,
         false if options.strict && outcome.has_caveats() => exit::CAVEAT,
         false => exit::CLEAN,
     })
@@ -181,7 +182,7 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
     let needs_symbolic = match args.search.kind() {
         Kind::Causal => Some("--strategy causal"),
         // Of the portfolio, only the solver chooses inputs.
-        _ if args.search.inputs => Some("--inputs"),
+        _ if args.search.chooses_inputs() => Some("--inputs"),
         _ => None,
     };
     let extent = match (args.target.no_instrument, needs_symbolic) {
@@ -196,7 +197,9 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
         (false, None) => Extent::Program,
     };
     // Before anything is compiled: options that do not fit are refused.
-    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    let TargetArgs { source, command, .. } = &args.target;
+    let arguments = if source.is_some() { &command[..] } else { command.get(1..).unwrap_or_default() };
+    let options = Options { hints: args.hints, ..options(&args.search, arguments, stop)? };
     let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     if let Some(option) = needs_symbolic.filter(|_| !program.symbolic) {

@@ -8,11 +8,13 @@ use crate::render::paint::say;
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Closeup, Recorder};
 use heisen_engine::process::run_config::{Output, RunConfig, Symbolic};
-use heisen_engine::process::{recorded_input, stdin};
+use heisen_engine::process::symbolic_trace::Misfit;
+use heisen_engine::process::{marked, recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;
+use heisen_trace::schedule::InputLine;
 use heisen_trace::{End, Schedule};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -50,6 +52,7 @@ impl Prepared {
     ) -> Result<Prepared, Error> {
         stdin::fetch(&mut schedule.world, path)?;
         program.at_ready = schedule.at_ready;
+        marked::check(&schedule.world, &program.args)?;
         let changed = program.hash != schedule.binary;
         if changed {
             say(has_changed(&program));
@@ -107,6 +110,27 @@ impl Prepared {
         ))
     }
 
+    /// Refuses inputs that do not fit what the program has read, if it did not end as recorded.
+    pub fn check_inputs(&self, closeup: &Closeup) -> Result<(), Error> {
+        let Some(misfit) = &closeup.misfit else { return Ok(()) };
+        if closeup.run.execution.diverged.is_none() && self.is_as_recorded(closeup) {
+            return Ok(());
+        }
+        let named =
+            |line: &InputLine| format!("input {} of thread {}, {:?},", line.number, line.path, line.name);
+        let what = match misfit {
+            Misfit::Width(line, bits) => {
+                format!("{} has {} bits, but the program reads {bits}", named(line), line.width)
+            }
+            Misfit::Unread(line) => format!("{} is not read by the program", named(line)),
+            Misfit::Missing(1) => "the program reads an input that is missing".into(),
+            Misfit::Missing(count) => format!("the program reads {count} inputs that are missing"),
+        };
+        Err(Error::Input(format!(
+            "the inputs of the schedule do not fit the program: {what}; correct its input lines, or check the program again"
+        )))
+    }
+
     /// Refuses an execution that stopped reaching scheduling points.
     pub fn check_progress(&self, closeup: &Closeup) -> Result<(), Error> {
         if closeup.run.execution.end != End::Stuck {
@@ -152,7 +176,8 @@ fn run_config(
 /// What an execution with chosen inputs needs; `None` if the schedule has none.
 fn symbolic(schedule: &Schedule) -> Option<Symbolic> {
     let inputs = schedule.inputs.clone();
-    (!inputs.is_empty()).then(|| Symbolic { inputs: inputs.into(), ..Symbolic::default() })
+    let has = !inputs.is_empty() || !schedule.world.marked.is_empty();
+    has.then(|| Symbolic { inputs: inputs.into(), ..Symbolic::default() })
 }
 
 /// Finds the program of a schedule. Compiles it again if Heisen compiled it and the executable is gone.

@@ -63,6 +63,7 @@ pub enum Settled {
 
 /// Judges the execution of a schedule. If the schedule recorded a data race, looks for the race.
 pub fn settled(prepared: &Prepared, recorder: &Recorder<'_>, closeup: Closeup) -> Result<Settled, Error> {
+    prepared.check_inputs(&closeup)?;
     if let Some(divergence) = prepared.divergence(&closeup) {
         return Ok(Settled::Diverged(divergence));
     }

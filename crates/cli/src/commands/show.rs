@@ -3,6 +3,7 @@
 use crate::cli::args::ShowArgs;
 use crate::cli::exit;
 use crate::render::finding::{operation, value};
+use crate::render::inputs;
 use crate::render::paint::{Paint, count, print};
 use crate::render::source::Sources;
 use heisen_engine::Error;
@@ -73,6 +74,12 @@ fn write(out: &mut String, schedule: &Schedule, paint: Paint) -> std::fmt::Resul
     }
     for t in &schedule.threads {
         writeln!(out, "{:<8} {} {}", paint.thread(t.thread), t.start, paint.faint(format!("({})", t.path)))?;
+    }
+    if !schedule.inputs.is_empty() {
+        writeln!(out, "\ninputs")?;
+        for line in inputs::lines(&schedule.inputs, &schedule.threads) {
+            writeln!(out, "  {line}")?;
+        }
     }
     let preemptions = schedule.preemptions();
     writeln!(

@@ -109,6 +109,10 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
     match outcome.empty {
         Some(Empty::OneThread) => return ONE_THREAD.plain(),
         Some(Empty::NoTest) => return NO_TEST.plain(),
+        Some(Empty::Contradiction) => {
+            let choose = if options.inputs { "" } else { CHOOSE_INPUTS.0 };
+            return say(CONTRADICTION, None, &[("choose", &choose)]);
+        }
         Some(Empty::NoPointInScope) => return say(NO_POINT_IN_SCOPE, None, &[]),
         None => {}
     }

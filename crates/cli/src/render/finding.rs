@@ -1,12 +1,13 @@
 //! Renders a finding as one screen: what failed and where, the switches that matter, and how to replay it.
 
 use crate::render::explanation;
+use crate::render::inputs;
 use crate::render::limits;
 use crate::render::paint::{Paint, count, number};
 use crate::render::source::Sources;
 use heisen_trace::cycle::{Cycle, Order};
 use heisen_trace::finding::{Block, Switch, SwitchKind, ThreadEnd};
-use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
+use heisen_trace::{Finding, FindingKind, Op, Schedule, Stack, ThreadId};
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::ops::Range;
@@ -16,8 +17,6 @@ use std::time::Duration;
 
 /// The largest number of switches shown. The schedule file has all of them.
 const MAX_SWITCHES: usize = 6;
-/// The largest number of inputs shown.
-const MAX_INPUTS: usize = 12;
 /// The largest number of steps of a cycle shown.
 const MAX_CYCLE: usize = 8;
 /// The largest number of lines shown of the program's own output: the last ones, unless a line tells of a failure.
@@ -72,7 +71,7 @@ impl Screen<'_> {
         if let Some(why) = &finding.explanation {
             out.push_str(&explanation::short(why, paint));
         }
-        inputs(out, finding)?;
+        chosen_inputs(out, finding)?;
         self.switches(out, finding, sources)?;
         globals(out, finding)?;
         if let Some(predicted) = &finding.predicted {
@@ -306,24 +305,14 @@ fn matters(finding: &Finding, switch: &Switch) -> bool {
 }
 
 /// The inputs that the search has chosen, by name and thread.
-fn inputs(out: &mut String, finding: &Finding) -> std::fmt::Result {
-    let inputs = &finding.schedule.inputs;
+fn chosen_inputs(out: &mut String, finding: &Finding) -> std::fmt::Result {
+    let Schedule { inputs, threads, .. } = &finding.schedule;
     if inputs.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n  with these inputs:")?;
-    for input in inputs.iter().take(MAX_INPUTS) {
-        let thread = finding.schedule.threads.iter().find(|line| line.path == input.path);
-        let of = thread
-            .filter(|_| input.path != "0")
-            .map_or(String::new(), |line| format!(", in {}", line.thread));
-        let value = input.value;
-        let shown = if value < 10 { value.to_string() } else { format!("{value} ({value:#x})") };
-        writeln!(out, "    {} = {shown}{of}", input.name)?;
-    }
-    let more = inputs.len().saturating_sub(MAX_INPUTS) as u64;
-    if more > 0 {
-        writeln!(out, "    and {} more, in the schedule file", number(more))?;
+    for line in inputs::lines(inputs, threads) {
+        writeln!(out, "    {line}")?;
     }
     Ok(())
 }
@@ -359,8 +348,12 @@ fn by_default(finding: &Finding) -> Option<&'static str> {
             | FindingKind::ExitStatus
             | FindingKind::Panic
     );
-    (fails && finding.switches.is_empty())
-        .then_some("it fails under the default schedule, so most likely also without Heisen")
+    (fails && finding.switches.is_empty()).then_some(match finding.schedule.inputs.is_empty() {
+        true => "it fails under the default schedule, so most likely also without Heisen",
+        false => {
+            "it fails under the default schedule, so most likely also without Heisen if it gets these inputs"
+        }
+    })
 }
 
 /// The lines of the program's output that tell most: the last ones, or, if the first line that tells of a failure comes

@@ -5,6 +5,7 @@
 
 use crate::render::explanation;
 use crate::render::finding::value;
+use crate::render::inputs;
 use crate::render::race;
 use crate::render::result_file;
 use heisen_engine::Error;
@@ -90,6 +91,7 @@ pub fn finding(finding: &Finding, schedule: &Path) -> Value {
         "minimised": finding.minimised,
         "globals": finding.globals,
         "inputs": finding.schedule.inputs.iter().map(input).collect::<Vec<_>>(),
+        "input_bytes": inputs::large(&finding.schedule.inputs),
         "explanation": finding.explanation.as_deref().map(|why| explanation::json(why, false)),
         "default_schedule": finding.switches.is_empty(),
     })

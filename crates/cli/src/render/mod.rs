@@ -32,6 +32,7 @@ pub mod explanation;
 pub mod finding;
 pub mod github;
 pub mod html;
+pub mod inputs;
 pub mod json;
 pub mod junit;
 pub mod limits;

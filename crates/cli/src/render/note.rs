@@ -130,7 +130,7 @@ pub fn sentence(note: Note) -> Option<&'static str> {
         Note::ClockRate => {
             "adjtimex: it cannot change the rate of the virtual clock, and was refused with EPERM"
         }
-        Note::OtherChoice | Note::InScope | Note::OutOfScope => return None,
+        Note::OtherChoice | Note::InScope | Note::OutOfScope | Note::Assumed => return None,
     })
 }
 

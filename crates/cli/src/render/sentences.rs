@@ -101,6 +101,8 @@ sentences! {
     ONE_THREAD = "nothing to explore: only one thread ran";
     /// The test program reports that it ran no test.
     NO_TEST = "nothing to explore: the program ran no test (name one, or change the filter)";
+    /// Every execution ended at an assumption.
+    CONTRADICTION = "nothing was checked: none of {executions} met the assumptions of the program (heisen_assume, __VERIFIER_assume){choose}; correct one of them";
     /// No scheduling point lies in the scope.
     NO_POINT_IN_SCOPE = "no bug in {executions}, but no thread was ever preempted: no scheduling point is in the scope (widen --focus, or narrow --no-preempt)";
 }
@@ -120,6 +122,8 @@ sentences! {
     OF_INSTRUMENTED = " of calls and instrumented code";
     /// `{with}`: the bounds set by `--bound`, `--spurious` and `--faults`.
     WITH = " with at most {most}";
+    /// `{choose}`: without `--inputs`.
+    CHOOSE_INPUTS = ", with the inputs that the program gives (--inputs chooses others)";
     /// `{inputs}`: `--inputs`.
     FOR_ANY_INPUT = " and for any input";
     /// `{within}`: `--focus`, `--no-preempt` or the program itself limits where threads are preempted.

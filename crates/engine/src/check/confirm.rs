@@ -276,10 +276,11 @@ impl Confirmer<'_> {
         self.case.close_up_config(&self.tally.points)
     }
 
-    /// How close-ups run that have the inputs of a plan. Other plans of them have these inputs, too.
+    /// How close-ups run that have the inputs of a plan, chosen or not. Other plans of them have these inputs, too.
     fn config_for(&self, plan: &Plan) -> Result<RunConfig> {
         let config = self.config();
-        let Some(symbolic) = config.symbolic.as_ref().filter(|_| !plan.inputs.is_empty()) else {
+        let has = !plan.inputs.is_empty() || self.case.options.inputs;
+        let Some(symbolic) = config.symbolic.as_ref().filter(|_| has) else {
             return Ok(config);
         };
         let mut zygote = Zygote::start(&self.case.runtime, self.case.program, &config, Output::Dropped)?;

@@ -90,9 +90,15 @@ pub struct Tally {
     /// Whether the program has instrumented code.
     #[serde(default)]
     pub instrumented: bool,
+    /// How many executions ended at an assumption that does not hold.
+    #[serde(default)]
+    pub assumed: u64,
     /// Whether the program has asked for inputs, as far as symbolic traces show it.
     #[serde(default)]
     pub asks_for_inputs: bool,
+    /// The functions without instrumentation that executions with a symbolic trace have called.
+    #[serde(default)]
+    pub called: BTreeSet<String>,
     /// The data races seen.
     #[serde(default)]
     pub races: RaceLog,
@@ -213,6 +219,8 @@ pub enum Empty {
     NoTest,
     /// No thread reached a place where `--focus` and `--no-preempt` allow preemption.
     NoPointInScope,
+    /// Every execution ended at an assumption that does not hold.
+    Contradiction,
 }
 
 /// The outcome of a check.
@@ -254,7 +262,8 @@ impl Outcome {
     /// The verdict in one word: "bug"; "clean" if nothing was found and the search did everything it was
     /// asked for; otherwise "incomplete".
     pub fn verdict(&self) -> &'static str {
-        let nothing = matches!(self.empty, Some(Empty::NoTest | Empty::NoPointInScope));
+        let nothing =
+            matches!(self.empty, Some(Empty::NoTest | Empty::NoPointInScope | Empty::Contradiction));
         if self.findings().next().is_some() {
             "bug"
         } else if !nothing && (self.complete() || self.sampled_to_the_end()) {

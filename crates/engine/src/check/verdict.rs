@@ -50,7 +50,9 @@ impl State<'_> {
         caveats.extend(self.left_open(ended));
         let regions = self.tally.notes & Note::NoPreempt.bit() != 0;
         let patterns = !self.case.options.scope.is_empty();
+        let contradiction = self.tally.assumed > 0 && self.tally.assumed == self.tally.executions;
         let empty = match self.tally.notes & (Note::InScope.bit() | Note::OutOfScope.bit()) {
+            _ if contradiction => Some(Empty::Contradiction),
             _ if alone && ended == Ended::Exhausted && self.case.ran_no_test() => Some(Empty::NoTest),
             _ if alone => Some(Empty::OneThread),
             only if patterns && only == Note::OutOfScope.bit() => Some(Empty::NoPointInScope),
@@ -178,7 +180,9 @@ impl State<'_> {
         let bytes = std::fs::read(&self.case.program.path).unwrap_or_default();
         let has_heap = self.case.options.world.heap != Some(false) && !self.tally.has_note(Note::NoHeap);
         let divided = self.case.program.symbolic && has_heap;
-        let names = foreign::dependent(&bytes, divided);
+        let reads = !self.case.options.world.marked.is_empty();
+        let all_code = uninstrumented::uninstrumented_code(self.case.program).is_empty();
+        let names = foreign::dependent(&bytes, divided, &self.tally.called, (all_code, reads));
         let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = match names.len().saturating_sub(SHOWN) {
             0 => String::new(),

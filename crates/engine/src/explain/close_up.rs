@@ -24,6 +24,7 @@ use crate::process::recorded_input;
 use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::stdin;
+use crate::process::symbolic_trace::Misfit;
 use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
 pub(crate) use blocked::takes;
@@ -93,6 +94,8 @@ pub struct Closeup {
     pub race: Option<Race>,
     /// The stack of the access that the close-up was asked for.
     pub access: Option<Stack>,
+    /// How the inputs of the schedule do not fit what the program has read.
+    pub misfit: Option<Misfit>,
 }
 
 /// An access whose stack is wanted: the `nth` by this thread from this place at this address.
@@ -206,6 +209,7 @@ impl Recorder<'_> {
         let outside = self.config.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| recorded_input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
+        let misfit = zygote.misfit();
         let output = zygote.end_output();
         if !outside {
             self.complete_moments(job, detail, &mut watcher)?;
@@ -240,6 +244,7 @@ impl Recorder<'_> {
             points,
             race,
             access: None,
+            misfit,
         };
         let kind = closeup.verdict.as_ref().map(|v| v.kind);
         let better = match kind {

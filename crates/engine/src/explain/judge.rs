@@ -3,7 +3,7 @@
 use crate::process::exit_status::{describe_status, signal_name};
 use crate::process::slots::Run;
 use crate::process::system::{BadEnd, System};
-use heisen_trace::{End, FindingKind};
+use heisen_trace::{End, FindingKind, Note};
 use heisen_wire::{end, misuse};
 use std::os::unix::process::ExitStatusExt;
 
@@ -90,7 +90,7 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
         End::Exit(PANIC_STATUS) if expected != PANIC_STATUS && tail.panic.is_some() => {
             verdict(FindingKind::Panic, "a thread panicked".into())
         }
-        End::Exit(code) if code != expected => verdict(
+        End::Exit(code) if code != expected && !run.execution.notes.contains(&Note::Assumed) => verdict(
             FindingKind::ExitStatus,
             format!("the program ended with exit status {code}, not {expected}"),
         ),
@@ -149,6 +149,7 @@ fn misuse_text(what: u32) -> &'static str {
             "more memory was asked for than PTRDIFF_MAX bytes: the size may be a negative number"
         }
         misuse::ALIGNMENT => "memory was asked for with an alignment that is not a power of two",
+        misuse::INPUT_SIZE => "an input of more than 512 KiB was asked for",
         misuse::DEAD_STACK => {
             "memory of another thread's stack was used after its function had returned, or the thread had ended"
         }

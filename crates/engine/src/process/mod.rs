@@ -15,6 +15,7 @@
 //! | [`exit_status`] | how a process ended, in words |
 //! | `hooks` | the user's commands and directories before and after each execution |
 //! | `capture`, [`stdin`], [`recorded_input`] | a program's output, standard input, and recorded input |
+//! | [`marked`] | bytes from outside that are inputs |
 //! | `spin_watch` | spin loops: finds them and makes their threads yield |
 //! | [`system`] | programs in system mode |
 //! | [`deadline`] | when a check must end |
@@ -27,6 +28,7 @@ pub mod deadline;
 pub(crate) mod descriptor;
 pub mod exit_status;
 pub(crate) mod hooks;
+pub mod marked;
 pub mod recorded_input;
 pub mod run_config;
 pub(crate) mod scope_ranges;

@@ -6,13 +6,18 @@
 use crate::error::{Error, Result};
 use crate::platform::sys::Mapping;
 use crate::process::run_config::Symbolic;
+use heisen_trace::marked::{self, Marked, Source};
 use heisen_trace::schedule::InputLine;
 use heisen_trace::symbolic::{
-    ChosenInput, EventKind, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
+    ChosenInput, EventKind, FutexAct, InputKey, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent,
+    SymbolicTrace,
 };
 use heisen_trace::value_op::mask;
 use heisen_trace::{Op, ValueOp};
-use heisen_wire::symbolic::{ENV_FD, GRANULE, Header, MAX_CHOSEN, MAX_SHARED, kind, rooms, unpack};
+use heisen_wire::symbolic::{
+    ENV_FD, GRANULE, Header, MAX_CALLED, MAX_CHOSEN, MAX_MARKED, MAX_SHARED, futex, kind, rooms, source,
+    unpack,
+};
 use heisen_wire::{MAX_THREADS, NO_THREAD};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -34,13 +39,14 @@ pub(crate) struct TraceMemory {
 
 impl TraceMemory {
     /// Reserves the memory.
-    pub(crate) fn new(config: &Symbolic) -> Result<TraceMemory> {
+    pub(crate) fn new(config: &Symbolic, marked: &[Marked]) -> Result<TraceMemory> {
         let (nodes, events) = rooms(config.memory);
         // Numbers of nodes and events have 32 bits.
         let (nodes, events) = (nodes.min(u32::MAX.into()), events.min(u32::MAX.into()));
         let mapping = Mapping::for_trace(nodes, events).map_err(|e| {
             Error::Internal(format!("no shared memory for symbolic traces: {e}; lower --trace-memory"))
         })?;
+        write_marked(mapping.header(), marked);
         Ok(TraceMemory {
             mapping,
             inputs: config.inputs.iter().filter_map(InputLine::chosen).collect(),
@@ -58,8 +64,10 @@ impl TraceMemory {
     /// Prepares it for an execution whose plan chooses these inputs.
     pub(crate) fn prepare(&self, inputs: &[ChosenInput]) {
         let header = self.mapping.header();
-        let inputs = if inputs.is_empty() { &self.inputs } else { inputs };
-        for (out, input) in header.chosen.iter().zip(inputs) {
+        let mut inputs = if inputs.is_empty() { self.inputs.clone() } else { inputs.to_vec() };
+        inputs.sort_by_key(|input| input.key);
+        for (out, input) in header.chosen.iter().zip(&inputs) {
+            out.read.store(0, Relaxed);
             out.thread.store(input.key.thread, Relaxed);
             out.number.store(input.key.number, Relaxed);
             out.value.store(input.value, Relaxed);
@@ -71,6 +79,32 @@ impl TraceMemory {
         }
         header.shared_count.store(shared.len().min(MAX_SHARED) as u64, Relaxed);
         header.incomplete.store(0, Relaxed);
+    }
+
+    /// After an execution that read chosen inputs: which of them it has not read, or with another number of bits than the
+    /// schedule says, and how many it has read that the schedule does not have. `inputs` are those of the schedule.
+    pub(crate) fn misfit(&self, inputs: &[InputLine]) -> Option<Misfit> {
+        let header = self.mapping.header();
+        let count = (header.chosen_count.load(Relaxed) as usize).min(MAX_CHOSEN);
+        let read: HashMap<InputKey, u64> = header.chosen[..count]
+            .iter()
+            .map(|one| {
+                let key = InputKey { thread: one.thread.load(Relaxed), number: one.number.load(Relaxed) };
+                (key, one.read.load(Relaxed))
+            })
+            .collect();
+        let misfits = |line: &InputLine| {
+            let bits = line.chosen().and_then(|chosen| read.get(&chosen.key).copied()).unwrap_or(0);
+            match bits {
+                0 => Some(Misfit::Unread(line.clone())),
+                bits if bits != u64::from(line.width) => Some(Misfit::Width(line.clone(), bits)),
+                _ => None,
+            }
+        };
+        let unchosen = header.unchosen.load(Relaxed);
+        let width =
+            inputs.iter().filter_map(misfits).max_by_key(|misfit| matches!(misfit, Misfit::Width(..)));
+        width.or((unchosen > 0).then_some(Misfit::Missing(unchosen)))
     }
 
     /// After an execution: remembers the shared granules that it has found. Whether it found any, so that its plan must run
@@ -87,7 +121,8 @@ impl TraceMemory {
     pub(crate) fn read(&self, parked: i32) -> SymbolicTrace {
         let header = self.mapping.header();
         let initial = self.initial(parked, shared(header));
-        read(header, self.mapping.words(), initial)
+        let trace = read(header, self.mapping.words(), initial);
+        SymbolicTrace { called: called(header, parked), ..trace }
     }
 
     /// The content of these granules when an execution begins: that in the parked program.
@@ -106,6 +141,75 @@ impl TraceMemory {
         }
         bytes.into_iter().collect()
     }
+}
+
+/// The functions that were called, by name. One whose name cannot be read has another.
+fn called(header: &Header, parked: i32) -> Vec<String> {
+    const LONGEST: usize = 128;
+    let count = header.called_count.load(Relaxed) as usize;
+    let memory = File::open(format!("/proc/{parked}/mem"));
+    let name = |address: &AtomicU64| {
+        let mut bytes = Vec::new();
+        // A name may end shortly before memory that cannot be read.
+        while bytes.len() < LONGEST {
+            let mut byte = [0];
+            let at = address.load(Relaxed).checked_add(bytes.len() as u64)?;
+            memory.as_ref().ok()?.read_exact_at(&mut byte, at).ok()?;
+            if byte[0] == 0 {
+                break;
+            }
+            bytes.push(byte[0]);
+        }
+        String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
+    };
+    let names =
+        header.called[..count.min(MAX_CALLED)].iter().map(|at| name(at).unwrap_or_else(|| "?".into()));
+    names.chain((count > MAX_CALLED).then(|| "others".into())).collect()
+}
+
+/// How the inputs of a schedule do not fit what the program has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// The program has read this input with so many bits.
+    Width(InputLine, u64),
+    /// The program has not read it.
+    Unread(InputLine),
+    /// The program has read so many inputs that the schedule does not have.
+    Missing(u64),
+}
+
+/// Tells the runtime which bytes from outside are inputs.
+fn write_marked(header: &Header, marked: &[Marked]) {
+    let mut used = 0;
+    let mut write = |text: &[u8]| {
+        let at = used;
+        for (place, byte) in header.marked_text[at..].iter().zip(text) {
+            place.store(*byte, Relaxed);
+        }
+        used = (at + text.len() + 1).min(header.marked_text.len());
+        at as u32
+    };
+    for (out, mark) in header.marked.iter().zip(marked) {
+        let name = mark.name(marked);
+        out.bytes.store(mark.bytes as u32, Relaxed);
+        out.name.store(write(name.as_bytes()), Relaxed);
+        out.name_length.store(name.len() as u32, Relaxed);
+        out.source.store(
+            match &mark.source {
+                Source::Stdin => source::STDIN,
+                Source::Argument(index) => {
+                    out.index.store(*index, Relaxed);
+                    source::ARGUMENT
+                }
+                Source::File(path) => {
+                    out.path.store(write(path), Relaxed);
+                    source::FILE
+                }
+            },
+            Relaxed,
+        );
+    }
+    header.marked_count.store(marked.len().min(MAX_MARKED) as u64, Relaxed);
 }
 
 fn shared(header: &Header) -> impl Iterator<Item = u64> {
@@ -176,7 +280,9 @@ fn read(header: &Header, words: &[AtomicU64], initial: Vec<(u64, u8)>) -> Symbol
     if !trace.losses.incomplete {
         trace.losses.overwritten += unseen_writes(&trace);
     }
-    trace.counts = read_counts(&raw);
+    let (counts, unseen) = read_counts(&raw);
+    trace.counts = counts;
+    trace.losses.overwritten += unseen;
     trace.atomics = atomic_places(&raw);
     trace
 }
@@ -247,7 +353,7 @@ fn read_node(
     if code == 0 {
         let event = *events.indices.get(usize::try_from(second).ok()?)?;
         return match events.list.get(event as usize)?.kind {
-            kind::READ => Some(Node::Read { event, width }),
+            kind::READ | kind::FUTEX => Some(Node::Read { event, width }),
             kind::INPUT => Some(Node::Input { event, width }),
             _ => None,
         };
@@ -329,14 +435,32 @@ fn read_kind(
             EventKind::Pin { node, value: raw.value, reason }
         }
         kind::INPUT => {
+            let (bits, first) = (raw.size & 0xff, raw.size >> 8);
             let name = read_name(header, raw.address)?;
-            let node = unknown(raw.size)?;
+            let name = if first == 0 { name } else { marked::piece(&name, first - 1) };
+            let node = unknown(bits)?;
             let numbers = names.entry(name.clone()).or_insert(0);
             let number = *numbers;
             *numbers += 1;
-            EventKind::Input { name, number, width: raw.size, value: raw.value, node }
+            EventKind::Input { name, number, width: bits, value: raw.value, node }
         }
         kind::SYNC => EventKind::Sync { op: Op::from_code(raw.op)?, object: raw.address, ok: raw.size != 0 },
+        kind::FUTEX if raw.size & ((1 << futex::MOST_SHIFT) - 1) == futex::WAKES => EventKind::FutexWake {
+            word: raw.address,
+            most: raw.size >> futex::MOST_SHIFT,
+            woken: raw.value & mask(futex::COUNT_BITS) as u64,
+            node: unknown(futex::COUNT_BITS)?,
+        },
+        kind::FUTEX => {
+            let act = match raw.size {
+                futex::WAITS => FutexAct::Waits { timed: false },
+                futex::WAITS_TIMED => FutexAct::Waits { timed: true },
+                futex::WOKEN => FutexAct::Woken,
+                futex::TIMED_OUT => FutexAct::TimedOut,
+                _ => return None,
+            };
+            EventKind::Futex { word: raw.address, act }
+        }
         kind::RUNS => EventKind::Runs,
         kind::PENDING => {
             EventKind::Pending { op: Op::from_code(raw.op)?, object: raw.address, blocked: raw.size != 0 }
@@ -382,21 +506,28 @@ fn atomic_places(events: &Events) -> Vec<u64> {
     places.into_iter().collect()
 }
 
-/// The counts of semaphores and barriers before their first operation.
-fn read_counts(events: &Events) -> Vec<(u64, u64)> {
-    let counts = |op: Op| {
-        matches!(
-            op,
-            Op::SemWait | Op::SemTryWait | Op::SemTimedWait | Op::SemPost | Op::SemGetValue | Op::Barrier
-        )
-    };
+/// The counts of semaphores and barriers before their first operation, and how often a later one found another count than
+/// the operations before it say: code that is not instrumented has written it.
+fn read_counts(events: &Events) -> (Vec<(u64, u64)>, u64) {
     let mut first = BTreeMap::new();
-    for raw in events.list.iter().filter(|raw| raw.kind == kind::SYNC) {
-        if Op::from_code(raw.op).is_some_and(counts) {
-            first.entry(raw.address).or_insert(raw.value);
-        }
+    let mut now = BTreeMap::new();
+    let mut unseen = 0;
+    for raw in events.list.iter().filter(|raw| matches!(raw.kind, kind::SYNC | kind::PENDING)) {
+        let (object, count) = (raw.address, raw.value);
+        let did = Op::from_code(raw.op).filter(|_| raw.kind == kind::SYNC && raw.size != 0);
+        let after = match Op::from_code(raw.op) {
+            Some(Op::SemWait | Op::SemTryWait | Op::SemTimedWait) if did.is_some() => count.wrapping_sub(1),
+            Some(Op::SemPost) if did.is_some() => count + 1,
+            Some(Op::SemWait | Op::SemTryWait | Op::SemTimedWait | Op::SemPost) => count,
+            Some(Op::SemInit | Op::SemGetValue | Op::Barrier) => count,
+            _ => continue,
+        };
+        first.entry(object).or_insert(count);
+        let before = now.insert(object, after);
+        let is_new = Some(Op::SemInit) == did;
+        unseen += u64::from(!is_new && before.is_some_and(|before| before != count));
     }
-    first.into_iter().collect()
+    (first.into_iter().collect(), unseen)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::process::slots;
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::spin_watch;
 use crate::process::spin_watch::WatchLevel;
-use crate::process::symbolic_trace::TraceMemory;
+use crate::process::symbolic_trace::{Misfit, TraceMemory};
 use effort::{Effort, Idle};
 use heisen_inspect::{Symbols, View};
 use heisen_trace::{CodePlace, Note, Stack};
@@ -417,6 +417,12 @@ impl Zygote {
             }
         }
         Ok(run)
+    }
+
+    /// How the inputs of a schedule, which its last execution had, do not fit what the program has read.
+    pub(crate) fn misfit(&self) -> Option<Misfit> {
+        let inputs = &self.config.symbolic.as_ref()?.inputs;
+        self.symbolic.as_ref().filter(|_| !inputs.is_empty())?.misfit(inputs)
     }
 
     /// Reads a result in its short form, if the execution ended with this exit status and has nothing else to

@@ -227,6 +227,12 @@ impl Encoder<'_> {
                 self.both(*operand);
                 self.number(*reason);
             }
+            Step::Foreign { name } => {
+                self.number(program::PIN);
+                self.id(Id::NONE);
+                self.address(*name);
+                self.number(heisen_abi::symbolic::CALLED);
+            }
             Step::Phis(pairs) => self.moves(pairs),
             Step::Enter { function, arguments, by_value } => {
                 for (number, structure, bytes) in by_value {

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | `prepare` | optimises, and keeps accesses to shared memory |
+//! | `tasks` | functions of verification tasks |
 //! | `layout` | the leaves of types, which have ids |
 //! | `plan` | which steps a function takes beside its own, and where |
 //! | `operations`, `memory`, `calls`, `intrinsics` | the steps for each instruction |
@@ -28,6 +29,7 @@ mod plan;
 mod prepare;
 mod runtime;
 mod step;
+mod tasks;
 
 use crate::Error;
 use crate::instrument::{Machine, add_tsan, prepare_library};
@@ -39,6 +41,7 @@ use crate::symbolic::encode::encode;
 use crate::symbolic::ir::{Ir, Value};
 use crate::symbolic::plan::{Shared, plan};
 use crate::symbolic::runtime::{Runtime, strip_attributes};
+use heisen_abi::symbolic::ADDRESS_TAKEN;
 use std::path::Path;
 
 /// A note that tells that there is symbolic code: its owner, its kind, and no content. It survives stripping.
@@ -46,6 +49,12 @@ const NOTE_TEXT: &str = concat!(
     ".pushsection .note.heisen.symbolic, \"a\", @note\n.p2align 2\n",
     ".long 7, 0, 2\n.asciz \"Heisen\"\n.p2align 2\n.popsection\n"
 );
+
+/// The section that lists these functions.
+fn section(names: &[String]) -> String {
+    let names: String = names.iter().map(|name| format!(".asciz {name:?}\n")).collect();
+    format!(".pushsection {ADDRESS_TAKEN}, \"\", @progbits\n.byte 0\n{names}.popsection\n")
+}
 
 /// Where bitcode comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +74,19 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path, stage: Stage
     {
         let ir = Ir::new(&module);
         if stage == Stage::Unoptimised {
+            tasks::prepare(&ir);
             prepare::optimise(&ir, &module, &machine)?;
         } else {
             // Most of the standard library is unused.
-            machine.run(&module, c"globaldce")?;
+            machine.run(&module, c"globaldce,function(sroa)")?;
         }
         prepare::simplify(&module, &machine)?;
         let runtime = Runtime::declare(&ir);
-        let shared = Shared::new(&ir);
+        let entire = stage == Stage::Optimised;
+        if entire {
+            module.append_assembly(&section(&Shared::new(&ir, false).address_taken()));
+        }
+        let shared = Shared::new(&ir, entire);
         let bodies = split(&shared, &runtime, &module, &machine)?;
         let tsan: Vec<Value> = bodies.iter().map(|body| body.full).collect();
         add_tsan(&module, &machine, |function| tsan.iter().any(|full| ir.is_same(*full, function)))?;

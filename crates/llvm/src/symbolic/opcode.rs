@@ -95,6 +95,7 @@ pub mod linkage {
     pub const WEAK_ANY: u32 = 5;
     pub const INTERNAL: u32 = 8;
     pub const PRIVATE: u32 = 9;
+    pub const EXTERN_WEAK: u32 = 12;
 }
 
 /// The index that stands for the function among the indices of attributes.

@@ -109,6 +109,8 @@ pub enum Step {
     Branch { condition: Operand },
     /// An expression is replaced by its value.
     Pin { operand: Operand, reason: u32 },
+    /// A function without instrumentation is called whose calls are logged: a constant with its name.
+    Foreign { name: Value },
     /// All at once, ids become those of phis.
     Phis(Vec<(Id, Id)>),
     /// The ids of arguments are taken, by their number; and structures passed by value, with their bytes.
@@ -148,7 +150,11 @@ impl Step {
             Step::Arguments { arguments, .. } => arguments.iter().map(|(_, id)| *id).collect(),
             Step::Results { foreign, .. } => foreign.iter().map(|operand| operand.id).collect(),
             Step::Return { results, .. } => results.clone(),
-            Step::Concretise { .. } | Step::Phis(_) | Step::Enter { .. } | Step::Forget => Vec::new(),
+            Step::Foreign { .. }
+            | Step::Concretise { .. }
+            | Step::Phis(_)
+            | Step::Enter { .. }
+            | Step::Forget => Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::lifecycle::in_process::Ran;
 use crate::lifecycle::{begin, in_process, stdin};
 use crate::memory::patch;
 use crate::memory::race::{self, points};
+use crate::memory::symbolic;
 use crate::platform::sys;
 use crate::sched::SCHED;
 use crate::sched::hooks;
@@ -97,7 +98,7 @@ pub fn wait_to_go() {
 
 /// Runs the slots of a turn. Returns whether it is still the zygote's turn, or `None` in an execution.
 fn run_slots(wire: &Wire, zygote: i32) -> Option<bool> {
-    let resets = DIR.load(Relaxed) == 0 && !stdin::is_renewed();
+    let resets = DIR.load(Relaxed) == 0 && !stdin::is_renewed() && !symbolic::marked::is_wanted();
     let mut decisions = 0;
     let mut number = 0;
     while number < wire.slots_wanted.load(Relaxed) as usize {

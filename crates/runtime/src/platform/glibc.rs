@@ -64,6 +64,11 @@ impl Real {
         Real { name, address: AtomicUsize::new(0) }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &'static CStr {
+        self.name
+    }
+
     /// Its address; 0 if there is no such function.
     #[inline]
     pub fn address(&self) -> usize {

@@ -38,7 +38,18 @@ fn runs(to: usize) {
 /// The running thread does an operation. Accesses of memory are logged elsewhere, with their values.
 pub fn does(op: Op, object: usize, pc: usize) {
     if symbolic_log::is_on() && !op.is_access() {
-        log(me(), kind::SYNC, op, object, 1, pc);
+        match op {
+            // What becomes of it is logged where that is known.
+            Op::FutexWait | Op::FutexWake => symbolic_log::no_operation(),
+            op => log(me(), kind::SYNC, op, object, 1, pc),
+        }
+    }
+}
+
+/// The running thread does an operation on a futex of a sort that the trace has no events for.
+pub fn does_with_futex(op: Op, word: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        log(me(), kind::SYNC, op, word, 1, pc);
     }
 }
 
@@ -54,6 +65,41 @@ pub fn ends() {
     if symbolic_log::is_on() {
         log(me(), kind::SYNC, Op::End, 0, 1, 0);
     }
+}
+
+/// The running thread is about to lock a read-write lock or to join a thread. `gives_up`: rather than waiting for ever.
+/// `polite`: writers that wait go first.
+pub fn about_to(op: Op, gives_up: bool, polite: bool) {
+    let as_op = match op {
+        Op::ReadLock if polite => Op::PolitelyReadLock,
+        Op::ReadLock if gives_up => Op::TryReadLock,
+        Op::WriteLock if gives_up => Op::TryWriteLock,
+        Op::Join if gives_up => Op::TryJoin,
+        op => op,
+    };
+    thread(me()).logged_as.set(as_op as u8);
+}
+
+/// The running thread leaves a barrier, at which it was the last to arrive or not. `matters`: what it does next may
+/// depend on that.
+pub fn leaves_barrier(barrier: usize, last: bool, matters: bool, pc: usize) {
+    does(Op::BarrierLeave, barrier, pc);
+    if matters {
+        does(Op::BarrierLast, barrier, pc);
+        if !last {
+            symbolic_log::failed();
+        }
+    }
+}
+
+/// The running thread leaves `pthread_once`, or its initialiser has ended.
+pub fn leaves_once(control: usize, pc: usize) {
+    does(Op::OnceEnd, control, pc);
+}
+
+/// The running thread has initialised a semaphore.
+pub fn initialises(semaphore: usize, pc: usize) {
+    does(Op::SemInit, semaphore, pc);
 }
 
 /// The execution ends: logs what all threads were about to do. A thread may still do something, for example in an exit
@@ -77,17 +123,21 @@ fn log(number: usize, what: u8, op: Op, object: usize, size: u32, pc: usize) {
         Op::Join => handles::find(object).map_or(object as u64, |joined| joined as u64),
         _ => object as u64,
     };
-    let value = if what == kind::SYNC { count_at(op, object) } else { 0 };
-    let logged = Logged { kind: what, op: op as u8, address, value, id: 0, size, pc };
+    let value = count_at(op, object);
+    let op = match op {
+        Op::ReadLock | Op::WriteLock | Op::Join => thread(number).logged_as.get(),
+        op => op as u8,
+    };
+    let logged = Logged { kind: what, op, address, value, id: 0, size, pc };
     symbolic_log::push_operation(SCHED.step.get(), number as u16, logged);
 }
 
-/// The count of a semaphore or barrier.
+/// The count of a semaphore or barrier before the operation; of a semaphore that is initialised, after it.
 fn count_at(op: Op, object: usize) -> u64 {
     /// The offset of the count of a barrier.
     const BARRIER: usize = 8;
     match op {
-        Op::SemWait | Op::SemTryWait | Op::SemTimedWait | Op::SemPost | Op::SemGetValue => {
+        Op::SemWait | Op::SemTryWait | Op::SemTimedWait | Op::SemPost | Op::SemGetValue | Op::SemInit => {
             program_memory::load(object, 4)
         }
         Op::Barrier => program_memory::load(object + BARRIER, 4),

@@ -67,6 +67,8 @@ pub struct Thread {
     /// The descriptors that it waits for: an array of `pollfd`, and its length. See `blocking::descriptors`.
     pub polls: Cell<usize>,
     pub polls_count: Cell<usize>,
+    /// The operation as which the symbolic trace logs its next lock of a read-write lock.
+    pub(super) logged_as: Cell<u8>,
     /// Whether it is in a wait such as [`wait_in_queue`](super::wait_in_queue).
     pub(super) waits: Cell<bool>,
     /// The queue in which it remains while a signal handler runs; 0 if none.
@@ -161,6 +163,7 @@ impl Thread {
             relock: Cell::new(0),
             polls: Cell::new(0),
             polls_count: Cell::new(0),
+            logged_as: Cell::new(0),
             waits: Cell::new(false),
             parked: Cell::new(0),
             blocked: Cell::new(0),

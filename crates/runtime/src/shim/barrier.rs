@@ -7,10 +7,12 @@
 
 use super::{destroyed, ignored, shims};
 use crate::memory::race::order;
+use crate::memory::symbolic;
 use crate::memory::tsan::code;
 use crate::platform::glibc::real;
 use crate::sched::dependence;
 use crate::sched::dependence::arrivals;
+use crate::sched::operation_log;
 use crate::sched::pause;
 use crate::sched::{self, Reason, me, thread};
 use crate::wire_log;
@@ -44,6 +46,13 @@ fn set(barrier: usize, word: usize, value: u32) {
 /// memory may still hold a barrier that was not destroyed before the memory was released.
 fn is_in_use(barrier: usize) -> bool {
     read(barrier, STATE) == IN_USE && code::is_variable(barrier)
+}
+
+/// The running thread goes on behind a barrier.
+fn leaves(barrier: usize, last: bool, pc: usize) {
+    if symbolic::is_on() {
+        operation_log::leaves_barrier(barrier, last, !ignored::is_ignored(pc), pc);
+    }
 }
 
 shims! {
@@ -85,6 +94,7 @@ shims! {
         if arrived < read(barrier, COUNT) as usize {
             sched::wait_in_queue(Op::Barrier, barrier, sched::ANY, pc, u64::MAX);
             arrivals::leaves(barrier, round);
+            leaves(barrier, false, pc);
             return 0;
         }
         for (number, t) in sched::threads() {
@@ -98,6 +108,7 @@ shims! {
         thread(me()).about_to(Op::Barrier, barrier, pc);
         sched::reschedule(Reason::Preemptible);
         arrivals::leaves(barrier, round);
+        leaves(barrier, true, pc);
         SERIAL
     }
 

@@ -2,6 +2,7 @@
 //! calls. The functions here call the code of the POSIX functions, and return its error numbers as C11 results.
 
 use super::{cond, detours, mutex, pthread, shims, time};
+use crate::memory::symbolic;
 use crate::platform::glibc::Real;
 use crate::platform::sys;
 use crate::sched;
@@ -55,6 +56,7 @@ shims! {
         if joined == 0 && !result.is_null() {
             // SAFETY: the program passes room for the result, or null.
             unsafe { *result = value as c_int };
+            symbolic::moved(result as usize, &raw const value as usize, size_of::<c_int>(), pc);
         }
         code(joined)
     }

@@ -8,6 +8,7 @@
 
 use super::shims;
 use crate::memory::race::order;
+use crate::memory::symbolic;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::dependence;
@@ -92,6 +93,7 @@ pub fn act() -> ! {
     order::acquire(key(space::CANCEL, me()));
     exiting();
     thread(me()).result.set(CANCELED);
+    symbolic::ends_with(CANCELED);
     real!(pthread_exit, fn(CANCELED => usize) -> ());
     unreachable!()
 }

@@ -7,6 +7,7 @@
 //! `std::random_device`, the shim replaces its function.
 
 use super::{pid, shims};
+use crate::memory::symbolic::marked;
 use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
@@ -134,6 +135,7 @@ fn opened(fd: c_int) {
     if SCHED.active.get() {
         wire_log::opened(fd);
     }
+    marked::opened(fd);
 }
 
 /// Opens a file by `real`, or replaces it if it is a random device.

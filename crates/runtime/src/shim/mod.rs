@@ -29,6 +29,7 @@ pub mod key;
 pub mod loader;
 pub mod machine;
 pub mod mapping;
+pub mod marked_streams;
 pub mod mutex;
 pub mod once;
 pub mod others;

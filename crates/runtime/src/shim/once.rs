@@ -13,6 +13,7 @@ use crate::memory::race::atomic_order;
 use crate::memory::race::atomic_order::Does;
 use crate::memory::race::atomic_order::memory_order::SEQ_CST;
 use crate::memory::race::order;
+use crate::memory::symbolic;
 use crate::platform::baton::Guarded;
 use crate::platform::glibc::Real;
 use crate::sched::dependence;
@@ -94,7 +95,9 @@ fn wait(control: usize, pc: usize, arguments: &mut Arguments) {
         sched::remove_errand();
         order::acquire(control);
         // SAFETY: the program passes a `pthread_once_t`.
-        if unsafe { *(control as *const i32) & DONE == 0 } {
+        let done = unsafe { *(control as *const i32) & DONE != 0 };
+        symbolic::finds_once(control, done, pc);
+        if !done {
             begins(control);
             let initialiser =
                 core::mem::replace(&mut arguments.rsi, heisen_once_initialiser as *const () as usize);
@@ -122,6 +125,7 @@ extern "C" fn called() -> Called {
 
 /// The initialiser has ended: every thread that finds it done is ordered after it.
 extern "C" fn initialised(control: usize) {
+    symbolic::runs_once(control);
     order::release(control);
 }
 

@@ -12,7 +12,7 @@ use crate::sched::clock::Timespec;
 use crate::sched::handles;
 use crate::sched::pause;
 use crate::sched::{self, SCHED, Thread, Woken, me, thread};
-use crate::sched::{dependence, spin, symmetry};
+use crate::sched::{dependence, operation_log, spin, symmetry};
 use crate::script::system_mode;
 use crate::wire_log;
 use core::ffi::{c_char, c_int};
@@ -108,6 +108,7 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
         cancel::point();
     }
     t.joined.set(true);
+    operation_log::about_to(Op::Join, deadline != u64::MAX, false);
     let woken = cancel::wait(|| sched::wait_for(Op::Join, handle, pc, || t.ended.get(), deadline));
     if !ends_now && cancel::due() {
         t.joined.set(false);
@@ -119,9 +120,9 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
     }
     order::learn_from(number);
     if !result.is_null() {
-        symbolic::takes_result();
         // SAFETY: the program passes room for the result, or null.
         unsafe { *result = t.result.get() };
+        symbolic::takes_result(number, result as usize, pc);
     }
     0
 }
@@ -170,6 +171,7 @@ extern "C" fn before_exit(result: usize) -> usize {
 pub fn keep_result(result: usize) {
     if SCHED.active.get() {
         thread(me()).result.set(result);
+        symbolic::ends_with(result);
         cancel::exiting();
     }
 }
@@ -206,6 +208,7 @@ shims! {
     /// A scheduling point; never waits. Gives `EBUSY` if the thread has not ended.
     fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
         let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
+        operation_log::about_to(Op::Join, true, false);
         spin::attempt(Op::Join, handle, pc);
         dependence::tried(Op::Join, handle, pc, thread(number).ended.get());
         if !thread(number).ended.get() {

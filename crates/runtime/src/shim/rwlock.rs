@@ -15,7 +15,7 @@ use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::pause;
 use crate::sched::{self, Woken, me};
-use crate::sched::{decision, dependence, spin};
+use crate::sched::{decision, dependence, operation_log, spin};
 use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -157,6 +157,7 @@ impl RwLock {
         if self.mine_to_write() {
             return sys::EDEADLK;
         }
+        operation_log::about_to(Op::ReadLock, deadline != u64::MAX, self.prefers_writers());
         let key = self.read_key();
         match sched::wait_for_key(Op::ReadLock, key, key, pc, || self.can_read(), deadline) {
             Woken::TimedOut => sys::ETIMEDOUT,
@@ -179,6 +180,7 @@ impl RwLock {
         if self.read() && self.prefers_writers() && !sched::awaited(self.write_key()) {
             sched::taken(self.read_key());
         }
+        operation_log::about_to(Op::WriteLock, deadline != u64::MAX, false);
         match sched::wait_for_key(
             Op::WriteLock,
             self.read_key(),
@@ -251,6 +253,7 @@ shims! {
 
     /// A scheduling point; never waits. Gives `EBUSY` where `pthread_rwlock_rdlock` would wait.
     fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
+        operation_log::about_to(Op::ReadLock, true, at(lock).prefers_writers());
         spin::attempt(Op::ReadLock, lock, pc);
         destroyed::check(lock, MARK, pc);
         dependence::tried(Op::ReadLock, lock, pc, !at(lock).written() && !at(lock).can_read());
@@ -264,6 +267,7 @@ shims! {
 
     /// A scheduling point; never waits. Gives `EBUSY` if a thread holds the lock.
     fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
+        operation_log::about_to(Op::WriteLock, true, false);
         spin::attempt(Op::WriteLock, lock, pc);
         destroyed::check(lock, MARK, pc);
         dependence::tried(Op::WriteLock, lock, pc, !at(lock).written());

@@ -2,12 +2,13 @@
 
 use super::{cancel, destroyed, shims};
 use crate::memory::race::order;
+use crate::platform::glibc::real;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::pause;
 use crate::sched::{self, Signals, Woken};
-use crate::sched::{decision, dependence, spin};
+use crate::sched::{decision, dependence, operation_log, spin};
 use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -69,6 +70,15 @@ fn timed_wait(semaphore: usize, clock: c_int, until: *const Timespec, pc: usize)
 }
 
 shims! {
+    /// Sets the value. Not a scheduling point.
+    fn sem_init(semaphore: usize, shared: c_int, value: u32) -> c_int = pc {
+        let result = real!(sem_init, fn(semaphore => usize, shared => c_int, value => u32) -> c_int);
+        if result == 0 {
+            operation_log::initialises(semaphore, pc);
+        }
+        result
+    }
+
     /// Waits until the value is above 0, then subtracts 1.
     fn sem_wait(semaphore: usize) -> c_int = pc { wait(semaphore, Op::SemWait, pc, u64::MAX) }
 

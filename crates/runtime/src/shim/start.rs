@@ -121,6 +121,7 @@ pub unsafe extern "C" fn __libc_start_main(
     if SCHED.active.get() {
         dead_stack::MAIN_END.store(stack_end, Relaxed);
         thread_entry::set_main(main);
+        symbolic::marked::arguments(argc as usize, argv);
         entry = thread_entry::heisen_main as *const () as usize;
     } else if system_mode::is_on() {
         entry = system_start::before_main(main);
@@ -134,6 +135,9 @@ pub unsafe extern "C" fn __libc_start_main(
 /// The program has come to `main`.
 pub extern "C" fn arrived() {
     scope::main_begins();
+    if symbolic::marked::is_wanted() {
+        super::stdio::watch_reads();
+    }
     super::alloc::look_up();
     // The C library's heap gets its first memory here, once for all executions.
     let block = real!(malloc, fn(1 => usize) -> usize);

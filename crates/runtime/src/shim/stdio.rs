@@ -9,7 +9,7 @@
 //! Not covered: `fflush(NULL)`, which locks all streams, and custom streams (`fopencookie`) whose functions
 //! block.
 
-use super::shims;
+use super::{marked_streams, shims};
 use crate::memory::race::order;
 use crate::platform::glibc::{Real, real};
 use crate::sched::{self, SCHED, me, thread};
@@ -25,7 +25,7 @@ unsafe extern "C" {
     static stderr: usize;
 }
 
-/// Whether the program has locked any stream.
+/// Whether calls must be looked at: the program has locked a stream, or bytes that it reads are inputs.
 static USED: AtomicU8 = AtomicU8::new(0);
 
 /// Offsets in `FILE`, which are ABI: the flags and the lock. `USER_LOCK` is the flag of streams that the
@@ -131,6 +131,11 @@ fn unlock(file: usize, pc: usize) {
     }
 }
 
+/// From now on functions that read are looked at, because bytes that the program reads are inputs.
+pub fn watch_reads() {
+    USED.store(1, Relaxed);
+}
+
 /// The stream, or null if it has no orientation yet.
 fn oriented(file: usize) -> usize {
     // SAFETY: a stream, or null.
@@ -141,6 +146,9 @@ fn oriented(file: usize) -> usize {
 /// for `perror`). Returns the address of the real function.
 extern "C" fn before(file: usize, pc: usize, function: &'static Real) -> usize {
     if SCHED.active.get() && USED.load(Relaxed) != 0 {
+        if let Some(instead) = marked_streams::instead(function, pc) {
+            return instead;
+        }
         // SAFETY: glibc's variables, which the program may set to other streams.
         let standard = unsafe { [0, stdin, stdout, stderr, oriented(stderr)] };
         let file = standard.get(file).copied().unwrap_or(file);

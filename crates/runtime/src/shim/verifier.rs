@@ -6,7 +6,9 @@ use crate::memory::symbolic::inputs;
 use crate::platform::registers::framed_caller;
 use crate::sched::SCHED;
 use crate::sched::pause;
+use crate::wire_log;
 use core::ffi::{c_char, c_int};
+use heisen_trace::Note;
 use heisen_wire::end;
 
 /// The program assumes a condition, by the function at this address. If it does not hold, the execution ends here, and is
@@ -15,6 +17,7 @@ pub fn assumed(function: usize, condition: c_int, pc: usize) {
     if SCHED.active.get() && SCHED.running.get() {
         inputs::assumes(function, condition, pc);
         if condition == 0 {
+            wire_log::note(Note::Assumed);
             pause::finish(end::EXIT, 0, pc);
         }
     }
@@ -98,6 +101,12 @@ nondet! {
     /// An input of type `size_t`, which is 0 unless the search chooses its value.
     fn __VERIFIER_nondet_size_t() -> u64, 64 = |value| value;
 
+    /// An input of type `pthread_t`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_pthread_t() -> u64, 64 = |value| value;
+
+    /// An input of type `sector_t`, which is 0 unless the search chooses its value.
+    fn __VERIFIER_nondet_sector_t() -> u64, 64 = |value| value;
+
     /// An input of type `unsigned long long`, which is 0 unless the search chooses its value.
     fn __VERIFIER_nondet_u64() -> u64, 64 = |value| value;
 
@@ -112,6 +121,25 @@ nondet! {
 
     /// An input of type `double`, which is 0 unless the search chooses its value.
     fn __VERIFIER_nondet_double() -> f64, 64 = |value| f64::from_bits(value);
+}
+
+/// An input of type `__int128`, which is 0 unless the search chooses its value. It has no expression.
+#[unsafe(no_mangle)]
+pub extern "C" fn __VERIFIER_nondet_int128() -> i128 {
+    let function: extern "C" fn() -> i128 = __VERIFIER_nondet_int128;
+    wide(function as usize, b"__VERIFIER_nondet_int128", framed_caller!()) as i128
+}
+
+/// An input of type `unsigned __int128`, which is 0 unless the search chooses its value. It has no expression.
+#[unsafe(no_mangle)]
+pub extern "C" fn __VERIFIER_nondet_uint128() -> u128 {
+    let function: extern "C" fn() -> u128 = __VERIFIER_nondet_uint128;
+    wide(function as usize, b"__VERIFIER_nondet_uint128", framed_caller!())
+}
+
+/// An input of 128 bits, which the function at this address returns.
+fn wide(function: usize, name: &[u8], pc: usize) -> u128 {
+    if SCHED.active.get() && SCHED.running.get() { inputs::returned_wide(function, name, pc) } else { 0 }
 }
 
 /// Makes the content of a block of memory an input.

@@ -7,7 +7,7 @@ use crate::platform::baton::{Flag, Guarded};
 use crate::platform::sys;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use heisen_wire::symbolic::{Event, Header, MAGIC, Node, pack, size};
+use heisen_wire::symbolic::{Chosen, Event, Header, MAGIC, Node, pack, size};
 
 struct SymbolicLog {
     /// The address of the mapping; 0 if there is none.
@@ -94,6 +94,8 @@ pub fn begin(wanted: bool) {
             count.store(0, Relaxed);
         }
         header.threads.store(0, Relaxed);
+        header.called_count.store(0, Relaxed);
+        header.unchosen.store(0, Relaxed);
         header.pinned.iter().for_each(|count| count.store(0, Relaxed));
         header.full.store(0, Relaxed);
         header.incomplete.store(0, Relaxed);
@@ -115,6 +117,19 @@ pub fn leave() {
 /// Adds one to a count of the header.
 pub fn count(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
+}
+
+/// A function without instrumentation is called, or looked up, whose name is at this address.
+pub fn called(name: u64) {
+    let header = header();
+    let count = header.called_count.load(Relaxed) as usize;
+    if header.called.iter().take(count).any(|known| known.load(Relaxed) == name) {
+        return;
+    }
+    if let Some(place) = header.called.get(count) {
+        place.store(name, Relaxed);
+    }
+    header.called_count.store(count as u64 + 1, Relaxed);
 }
 
 /// A thread exists.
@@ -201,6 +216,11 @@ pub fn push_operation(step: u32, thread: u16, event: Logged) {
     }
 }
 
+/// What comes next is no visible operation that may fail.
+pub fn no_operation() {
+    LOG.synced.set(0);
+}
+
 /// Marks the last visible operation as failed.
 pub fn failed() {
     let last = LOG.synced.get();
@@ -233,16 +253,20 @@ pub fn name(bytes: &[u8]) -> u64 {
     at as u64 | (length as u64) << 32
 }
 
-/// The value that the engine has chosen for an input: the key of its thread, and its number among the inputs of that
-/// thread.
-pub fn chosen(thread: u64, number: u64) -> Option<u64> {
+/// The value that the engine has chosen for an input, which the program reads with so many bits: the key of its thread, and
+/// its number among the inputs of that thread.
+pub fn chosen(thread: u64, number: u64, bits: u32) -> Option<u64> {
     if !is_attached() {
         return None;
     }
     let header = header();
     let count = header.chosen_count.load(Relaxed) as usize;
-    let all = header.chosen.iter().take(count);
-    let mut found =
-        all.filter(|one| one.thread.load(Relaxed) == thread && one.number.load(Relaxed) == number);
-    found.next().map(|one| one.value.load(Relaxed))
+    let all = &header.chosen[..count.min(header.chosen.len())];
+    let key = |one: &Chosen| (one.thread.load(Relaxed), one.number.load(Relaxed));
+    let Some(found) = all.binary_search_by_key(&(thread, number), key).ok().map(|at| &all[at]) else {
+        self::count(&header.unchosen);
+        return None;
+    };
+    found.read.store(bits.into(), Relaxed);
+    Some(found.value.load(Relaxed))
 }

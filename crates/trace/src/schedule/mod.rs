@@ -14,6 +14,7 @@
 //! access "account" 0x11d9 "account.c:23 deposit"    an access of memory that is a scheduling point
 //! outcome assertion "balance == 200"
 //! signature 8c1d0f6b2a7e4c55
+//! mark stdin 4                          bytes from outside that are inputs
 //! input 0.1 0 32 42 "amount"            an input: creation path of its thread, number, bits, value, name
 //! thread T1 0.1 deposit                 creation path and start function, for the reader
 //! at 12 T1 -> T2 preempt lock 2 "lock" "account.c:23 deposit"

@@ -83,6 +83,7 @@ impl Schedule {
                     let hash = words.word("its hash")?.to_owned();
                     schedule.world.stdin = Some(Stdin::Beside { name, hash });
                 }
+                "mark" => schedule.world.marked.push(words.mark()?),
                 "input-file" => {
                     let name = words.text("the file of the recorded input")?;
                     schedule.input = Some((name, words.word("its hash")?.to_owned()));

@@ -5,6 +5,7 @@ use super::{Entry, InputLine, Schedule, ThreadLine};
 use crate::access::{Accesses, CodePlace};
 use crate::fault::{Fault, Faults};
 use crate::finding::{FindingKind, SwitchKind};
+use crate::marked::{Marked, Source};
 use crate::op::Op;
 use crate::stdin::Stdin;
 use crate::thread::ThreadId;
@@ -36,6 +37,11 @@ fn sample() -> Schedule {
             after: Some("true".into()),
             dir: Some(b"/tmp/\xff".to_vec()),
             stdin: Some(Stdin::Bytes((*b"1 # 2\n\0\xff\r\n").into())),
+            marked: vec![
+                Marked { source: Source::Stdin, bytes: 4 },
+                Marked { source: Source::Argument(2), bytes: 7 },
+                Marked { source: Source::File(b"/a b/\xff".to_vec()), bytes: 1 },
+            ],
             patch: vec!["default".into(), "lib \"x\"*.so".into()],
             heap: Some(false),
             leaks: true,

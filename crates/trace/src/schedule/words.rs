@@ -3,6 +3,7 @@
 use super::{Entry, InputLine, ParseError};
 use crate::fault::Fault;
 use crate::finding::SwitchKind;
+use crate::marked::{Marked, Source};
 use crate::op::Op;
 use crate::thread::ThreadId;
 
@@ -55,6 +56,18 @@ impl<'a> Words<'a> {
             );
         }
         Ok(input)
+    }
+
+    pub(super) fn mark(&mut self) -> Result<Marked, ParseError> {
+        let kind = self.word("stdin, argv or file")?;
+        let bytes = self.number("a number of bytes")?;
+        let source = match kind {
+            "stdin" => Source::Stdin,
+            "argv" => Source::Argument(self.number("the number of an argument")?),
+            "file" => Source::File(self.string("the path of a file")?),
+            other => return error(self.line, format!("{other:?} is none of stdin, argv, file")),
+        };
+        Ok(Marked { source, bytes })
     }
 
     pub(super) fn entry(&mut self) -> Result<Entry, ParseError> {

@@ -4,6 +4,7 @@ use super::{InputLine, Schedule, VERSION};
 use crate::access::CodePlace;
 use crate::decision::PATIENCE;
 use crate::finding::SwitchKind;
+use crate::marked::Source;
 use crate::stdin::Stdin;
 use crate::world::TIMEOUTS;
 use std::fmt::{self, Write};
@@ -123,6 +124,13 @@ impl Schedule {
         self.write_accesses(out)?;
         for pattern in &world.patch {
             writeln!(out, "patch {}", quote(pattern.as_bytes()))?;
+        }
+        for mark in &world.marked {
+            match &mark.source {
+                Source::Stdin => writeln!(out, "mark stdin {}", mark.bytes)?,
+                Source::Argument(index) => writeln!(out, "mark argv {} {index}", mark.bytes)?,
+                Source::File(path) => writeln!(out, "mark file {} {}", mark.bytes, quote(path))?,
+            }
         }
         match &world.stdin {
             None => Ok(()),

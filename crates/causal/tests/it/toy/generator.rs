@@ -38,7 +38,18 @@ pub enum Features {
     Inputs,
     /// Also condition variables.
     Conditions,
+    /// Also semaphores.
+    Semaphores,
+    /// Also read-write locks, locks with a time-out, and attempts to join.
+    Locks,
+    /// Also barriers and initialisers that run once.
+    Barriers,
+    /// Also futexes.
+    Futexes,
 }
+
+/// For a wake: all that wait.
+const ALL: usize = 1 << 20;
 
 struct Generator {
     random: Random,
@@ -56,34 +67,72 @@ struct Generator {
 pub fn program(seed: u64, features: Features) -> Program {
     let mut random = Random::new(seed);
     match random.below(6) {
-        0 if features == Features::Mutexes || features == Features::Conditions => sections(random),
+        0 if features == Features::Mutexes || features == Features::Conditions => sections(random, features),
+        0..4 if features == Features::Futexes => sleepers(random),
+        0..4 if features == Features::Barriers => rounds(random),
+        0..4 if features > Features::Conditions => sections(random, features),
         1 | 2 if features == Features::Conditions => waiters(random),
         _ => mixed(random, features),
     }
 }
 
-/// Two threads with sections of mostly one mutex, in which what is read twice or written and read back mostly does not
+/// What guards a section: how a thread enters and leaves it.
+fn guard(random: &mut Random, features: Features, object: u64) -> (Do, Do) {
+    match features {
+        Features::Semaphores => {
+            let enter = match random.below(6) {
+                0 => Do::TryTake(5, object),
+                1 => Do::TimedTake(5, object),
+                _ => Do::Take(object),
+            };
+            (enter, Do::Post(object))
+        }
+        Features::Locks => match random.below(8) {
+            0 => (Do::TimedLock(5, object), Do::Unlock(object)),
+            1 => (Do::Lock(object), Do::Unlock(object)),
+            2 => (Do::TryReadLock(5, object), Do::RwUnlock(object)),
+            3 => (Do::TryWriteLock(5, object), Do::RwUnlock(object)),
+            4 | 5 => (Do::ReadLock(object), Do::RwUnlock(object)),
+            _ => (Do::WriteLock(object), Do::RwUnlock(object)),
+        },
+        _ => match random.below(4) {
+            0 => (Do::TryLock(5, object), Do::Unlock(object)),
+            _ => (Do::Lock(object), Do::Unlock(object)),
+        },
+    }
+}
+
+/// Whether an instruction notes in register 5 whether it succeeded.
+fn may_fail(enter: &Do) -> bool {
+    use Do::{TimedLock, TimedTake, TryLock, TryReadLock, TryTake, TryWriteLock};
+    matches!(
+        enter,
+        TryLock(..) | TimedLock(..) | TryReadLock(..) | TryWriteLock(..) | TryTake(..) | TimedTake(..)
+    )
+}
+
+/// Two threads with sections of mostly one mutex or the like, in which what is read twice or written and read back mostly does not
 /// change.
-fn sections(mut random: Random) -> Program {
+fn sections(mut random: Random, features: Features) -> Program {
+    let (tokens, parties) = (vec![[1, 1, 1, 2, 0][random.below(5)], 1], vec![]);
     let mut thread = || {
         let mut code = Vec::new();
         for _ in 0..1 + random.below(2) {
             let mutex = u64::from(random.one_in(5));
             let (x, one) = (Place::Fixed(random.below(2) as u64), Expr::Const(1));
             let equal = |a: usize, b: Expr| Expr::of(ValueOp::Eq, Expr::Reg(a), b);
-            let mut attempt = None;
-            match random.below(4) {
-                0 => {
-                    code.push(Do::TryLock(5, mutex));
-                    attempt = Some(code.len());
-                    code.push(Do::Jump(0));
-                }
-                _ => code.push(Do::Lock(mutex)),
+            let (enter, leave) = guard(&mut random, features, mutex);
+            let attempt = may_fail(&enter).then_some(code.len() + 1);
+            code.push(enter);
+            if attempt.is_some() {
+                code.push(Do::Jump(0));
             }
+            // A semaphore may be posted by another thread, or twice, or not at all.
+            let posts = if features == Features::Semaphores { [0, 1, 1, 1, 2][random.below(5)] } else { 1 };
             let unlocks_early = random.one_in(4);
             code.push(Do::Load(0, x.clone(), 1));
             if unlocks_early {
-                code.push(Do::Unlock(mutex));
+                code.extend(std::iter::repeat_n(leave.clone(), posts));
             }
             let more = Expr::of(ValueOp::Add, Expr::Reg(0), one);
             match random.below(3) {
@@ -99,7 +148,7 @@ fn sections(mut random: Random) -> Program {
                 _ => code.push(Do::Store(x, 1, more)),
             }
             if !unlocks_early {
-                code.push(Do::Unlock(mutex));
+                code.extend(std::iter::repeat_n(leave, posts));
             }
             if let Some(at) = attempt {
                 code[at] = Do::JumpUnless(Expr::Reg(5), code.len());
@@ -119,7 +168,49 @@ fn sections(mut random: Random) -> Program {
         Do::Load(0, Place::Fixed(0), 1),
         Do::Assert(bound),
     ];
-    Program { code: vec![main, first, second], memory: vec![] }
+    Program { code: vec![main, first, second], tokens, parties, ..Program::default() }
+}
+
+/// Threads that meet at a barrier several times, and in between write and look at what others wrote.
+fn rounds(mut random: Random) -> Program {
+    let threads = 2 + random.below(2);
+    // Mostly all of them meet; otherwise some round may never end.
+    let parties = vec![if random.one_in(4) { 2 } else { threads as u64 }];
+    let mut code = vec![Vec::new()];
+    for thread in 0..threads {
+        let mut body = Vec::new();
+        let at = |address: usize| Place::Fixed(address as u64);
+        for _ in 0..1 + random.below(2) {
+            if random.one_in(3) {
+                let end = body.len() + 3;
+                let more = Expr::of(ValueOp::Add, Expr::Reg(0), Expr::Const(1));
+                let initialiser = [Do::Once(0, end), Do::Store(at(2), 1, more), Do::OnceEnd(0)];
+                body.extend(initialiser);
+            }
+            body.push(Do::Store(at(thread % 2), 1, Expr::Const(1 + random.below(2) as u8)));
+            let register = random.one_in(3).then_some(5);
+            body.push(Do::Barrier(register, 0));
+            body.push(Do::Load(0, at(random.below(3)), 1));
+            match random.below(3) {
+                0 if register.is_some() => body.push(Do::Assert(Expr::Reg(5))),
+                1 => body.push(Do::Assert(Expr::Reg(0))),
+                _ => {
+                    // Whether it comes to the next round depends on what it saw.
+                    let enough = Expr::of(ValueOp::Ule, Expr::Const(1 + random.below(2) as u8), Expr::Reg(0));
+                    body.push(Do::JumpUnless(enough, 1000));
+                }
+            }
+        }
+        let end = body.len();
+        for one in &mut body {
+            if let Do::JumpUnless(_, to @ 1000) = one {
+                *to = end;
+            }
+        }
+        code.push(body);
+    }
+    code[0] = (1..=threads).map(Do::Create).chain((0..threads).map(Do::Join)).collect();
+    Program { code, parties, ..Program::default() }
 }
 
 /// Two threads that wait on a condition variable, and one that signals; each thread writes down that it went on.
@@ -169,7 +260,61 @@ fn waiters(mut random: Random) -> Program {
     main.push(Do::Load(0, Place::Fixed(0), 1));
     main.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(0), Expr::Const(1 + random.below(2) as u8))));
     code[0] = main;
-    Program { code, memory: vec![] }
+    Program { code, ..Program::default() }
+}
+
+/// Two or three threads that wait on a futex, and one or two that wake.
+fn sleepers(mut random: Random) -> Program {
+    const WORD: u64 = 1;
+    let number = |random: &mut Random, below| Expr::Const(random.below(below) as u8);
+    let mut code = vec![Vec::new()];
+    for _ in 0..2 + random.below(2) {
+        let mut body = Vec::new();
+        let mut expected = Expr::Const(0);
+        match random.below(3) {
+            // As condition variables do it: whatever the word was before.
+            0 => {
+                body.push(Do::Load(0, Place::Fixed(WORD), 1));
+                expected = Expr::Reg(0);
+            }
+            // As locks do it: an announcement first.
+            1 => body.push(Do::Add(0, Place::Fixed(2), Expr::Const(1))),
+            _ => {}
+        }
+        body.push(Do::FutexWait(1, WORD, expected, random.one_in(4)));
+        if random.one_in(3) {
+            body.push(Do::Assert(Expr::of(ValueOp::Ult, Expr::Reg(1), number(&mut random, 4))));
+        }
+        body.push(Do::Add(2, Place::Fixed(0), Expr::Const(1)));
+        if random.one_in(2) {
+            body.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(2), number(&mut random, 3))));
+        }
+        code.push(body);
+    }
+    for _ in 0..1 + random.below(2) {
+        let mut body = Vec::new();
+        match random.below(3) {
+            0 => body.push(Do::Store(Place::Fixed(WORD), 1, Expr::Const(1))),
+            1 => body.push(Do::Load(3, Place::Fixed(2), 1)),
+            _ => {}
+        }
+        for _ in 0..1 + random.one_in(3) as usize {
+            body.push(Do::FutexWake(1, WORD, [1, 1, 2, ALL][random.below(4)]));
+            match random.below(4) {
+                0 => body.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(1), number(&mut random, 3)))),
+                1 => body.push(Do::Store(Place::Fixed(3), 1, Expr::Reg(1))),
+                _ => {}
+            }
+        }
+        code.push(body);
+    }
+    let mut main: Vec<Do> = (1..code.len()).map(Do::Create).collect();
+    main.extend((0..random.below(code.len())).map(Do::Join));
+    let (asks, bound) = (random.one_in(2), number(&mut random, 3));
+    main.push(Do::Load(0, Place::Fixed(if asks { 3 } else { 0 }), 1));
+    main.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(0), bound)));
+    code[0] = main;
+    Program { code, ..Program::default() }
 }
 
 fn mixed(mut random: Random, features: Features) -> Program {
@@ -177,6 +322,8 @@ fn mixed(mut random: Random, features: Features) -> Program {
     let left = 6 + random.below(5);
     let words = 1 + random.below(3);
     let mut g = Generator { random, features, left, inputs: 2, loaded: 0, words };
+    let tokens = (0..2).map(|_| g.random.below(3) as u64).collect();
+    let parties = vec![2, 2 + g.random.below(2) as u64];
     let memory = (0..4).map(|at| (at, g.random.below(3) as u8)).filter(|(_, value)| *value > 0).collect();
     let mut code = vec![Vec::new()];
     for _ in 0..threads {
@@ -212,6 +359,12 @@ fn mixed(mut random: Random, features: Features) -> Program {
         code[1].push(Do::Create(threads));
         let _ = at;
     }
+    if features == Features::Locks && g.random.one_in(3) {
+        // The value of what the thread has written says whether it has ended.
+        let at = main.len();
+        main.extend([Do::TryJoin(5, g.random.below(created)), Do::JumpUnless(Expr::Reg(5), at + 3)]);
+        main.push(Do::Load(0, Place::Fixed(0), 1));
+    }
     let joined = if g.random.one_in(4) { g.random.below(created + 1) } else { created };
     main.extend((0..joined).map(Do::Join));
     if g.random.below(3) > 0 {
@@ -222,7 +375,7 @@ fn mixed(mut random: Random, features: Features) -> Program {
         main.push(Do::Assert(assertion));
     }
     code[0] = main;
-    Program { code, memory }
+    Program { code, memory, tokens, parties }
 }
 
 impl Generator {
@@ -312,7 +465,21 @@ impl Generator {
     }
 
     fn instruction(&mut self, code: &mut Vec<Do>, depth: usize) {
+        if self.features > Features::Conditions && depth > 0 && self.random.one_in(3) {
+            return self.guarded(code, depth);
+        }
         match self.random.below(16) {
+            0 | 3 | 15 if self.may(Features::Futexes) => {
+                let word = self.random.below(self.words) as u64;
+                let register = self.target();
+                if self.random.one_in(2) {
+                    let (expected, timed) = (self.value(), self.random.one_in(3));
+                    code.push(Do::FutexWait(register, word, expected, timed));
+                } else {
+                    let most = [1, 1, 2, ALL][self.random.below(4)];
+                    code.push(Do::FutexWake(register, word, most));
+                }
+            }
             0..=2 => {
                 let (place, size) = (self.place(), self.size());
                 let register = self.target();
@@ -407,6 +574,40 @@ impl Generator {
                 let one = Expr::Const(1 + self.random.below(2) as u8);
                 code.push(Do::Store(place, 1, Expr::of(ValueOp::Add, Expr::Reg(register), one)));
             }
+        }
+    }
+
+    /// Adds instructions about a semaphore, or a section of a lock.
+    fn guarded(&mut self, code: &mut Vec<Do>, depth: usize) {
+        let object = self.random.below(2) as u64;
+        if self.features == Features::Barriers {
+            if self.random.one_in(2) {
+                let register = self.random.one_in(2).then_some(self.target());
+                return code.push(Do::Barrier(register, object));
+            }
+            let at = code.len();
+            code.push(Do::Jump(0));
+            self.block(code, 2, depth - 1);
+            code.push(Do::OnceEnd(object));
+            code[at] = Do::Once(object, code.len());
+            return;
+        }
+        let (enter, leave) = guard(&mut self.random, self.features, object);
+        if self.features == Features::Semaphores && self.random.one_in(2) {
+            return code.push(leave);
+        }
+        let fails = may_fail(&enter);
+        code.push(enter);
+        let at = code.len();
+        if fails {
+            code.push(Do::Jump(0));
+        }
+        self.block(code, 1, depth - 1);
+        if self.features == Features::Locks || self.random.one_in(2) {
+            code.push(leave);
+        }
+        if fails {
+            code[at] = Do::JumpUnless(Expr::Reg(5), code.len());
         }
     }
 

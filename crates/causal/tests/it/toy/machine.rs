@@ -1,10 +1,12 @@
 //! The state of the toy machine, and its steps.
 
 use crate::toy::program::{Do, Expr, Place, Program};
-use heisen_trace::symbolic::{EventKind, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace};
+use heisen_trace::symbolic::{
+    EventKind, FutexAct, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
+};
 use heisen_trace::value_op::mask;
 use heisen_trace::{End, Op, ValueOp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A value of 8 bits, and its expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,8 +29,14 @@ pub enum Standing {
     Before,
     /// In the queue of a condition variable.
     Waiting,
+    /// In the queue of a futex.
+    Parked,
+    /// Woken from the queue of a futex.
+    Unparked,
     /// Before it acquires the mutex of its wait again. Whether it was woken.
     Relocking(bool),
+    /// At a barrier. Once all have arrived: whether it was the last.
+    Arrived(Option<bool>),
     Ended,
 }
 
@@ -48,6 +56,14 @@ pub struct Thread {
 pub struct State {
     memory: BTreeMap<u64, u8>,
     owners: BTreeMap<u64, usize>,
+    /// The read-write locks that a thread holds for writing, and the numbers of readers.
+    written: BTreeSet<u64>,
+    readers: BTreeMap<u64, u32>,
+    tokens: Vec<u64>,
+    /// The control words whose initialiser runs.
+    initialising: BTreeSet<u64>,
+    /// The threads that wait at each barrier.
+    arrived: BTreeMap<u64, Vec<usize>>,
     /// In the order in which they came.
     queues: BTreeMap<u64, Vec<usize>>,
     pub threads: Vec<Thread>,
@@ -121,6 +137,18 @@ impl Recorder {
         Some(Value { number, operand: Operand::Node(node) })
     }
 
+    /// A thread wakes so many of at most so many others. Returns their number.
+    fn wakes(&mut self, thread: usize, pc: u64, word: u64, (most, woken): (u32, u64)) -> Value {
+        if !self.symbolic {
+            return Value::known(woken);
+        }
+        let event = self.trace.events.len() as u32;
+        let node = self.node(Node::Read { event, width: 16 });
+        self.event(thread, pc, EventKind::FutexWake { word, most, woken, node });
+        let count = Value { number: woken, operand: Operand::Node(node) };
+        self.apply(ValueOp::Trunc, 16, 8, &[count]).unwrap()
+    }
+
     pub fn pending(&mut self, thread: usize, pc: u64, op: Op, object: u64, blocked: bool) {
         self.event(thread, pc, EventKind::Pending { op, object, blocked });
     }
@@ -139,6 +167,12 @@ impl Recorder {
 pub const MUTEX: u64 = 0x1000;
 pub const CONDITION: u64 = 0x2000;
 const THREAD: u64 = 0x3000;
+const SEMAPHORE: u64 = 0x4000;
+const RWLOCK: u64 = 0x5000;
+const ONCE: u64 = 0x6000;
+const BARRIER: u64 = 0x7000;
+/// The queues of futexes.
+const FUTEX: u64 = 0x8000;
 
 impl State {
     /// The beginning of a program. The main thread has run up to its first visible instruction.
@@ -146,10 +180,17 @@ impl State {
         let mut state = State {
             memory: program.memory.iter().copied().collect(),
             owners: BTreeMap::new(),
+            written: BTreeSet::new(),
+            readers: BTreeMap::new(),
+            tokens: program.tokens.clone(),
+            initialising: BTreeSet::new(),
+            arrived: BTreeMap::new(),
             queues: BTreeMap::new(),
             threads: Vec::new(),
             over: None,
         };
+        let (tokens, parties) = (program.tokens.iter().copied(), program.parties.iter().copied());
+        recorder.trace.counts = (SEMAPHORE..).zip(tokens).chain((BARRIER..).zip(parties)).collect();
         state.create(0, None);
         recorder.trace.threads.push(None);
         state.threads[0].standing = Standing::Before;
@@ -185,14 +226,20 @@ impl State {
         let free = |mutex: &u64| !self.owners.contains_key(mutex);
         match &self.threads[thread].standing {
             Standing::Ended => false,
-            Standing::Start => true,
+            Standing::Start | Standing::Unparked => true,
+            Standing::Parked => matches!(self.next(program, thread), Some(Do::FutexWait(.., true))),
             Standing::Waiting => matches!(self.next(program, thread), Some(Do::TimedWait(..))),
+            Standing::Arrived(last) => last.is_some(),
             Standing::Relocking(_) => match self.next(program, thread) {
                 Some(Do::Wait(_, mutex) | Do::TimedWait(_, _, mutex)) => free(mutex),
                 _ => unreachable!("only waits acquire again"),
             },
             Standing::Before => match self.next(program, thread) {
                 Some(Do::Lock(mutex)) => free(mutex),
+                Some(Do::Take(semaphore)) => self.tokens[*semaphore as usize] > 0,
+                Some(Do::Once(control, _)) => !self.initialising.contains(control),
+                Some(Do::ReadLock(lock)) => self.can_read(*lock),
+                Some(Do::WriteLock(lock)) => self.can_write(*lock),
                 Some(Do::Join(nth)) => {
                     let child = self.threads[thread].children[*nth];
                     self.threads[child].standing == Standing::Ended
@@ -202,13 +249,39 @@ impl State {
         }
     }
 
+    fn can_read(&self, lock: u64) -> bool {
+        !self.written.contains(&lock)
+    }
+
+    fn can_write(&self, lock: u64) -> bool {
+        self.can_read(lock) && self.readers.get(&lock).is_none_or(|&count| count == 0)
+    }
+
+    /// Whether the next step of a thread is the end of a wait by its time-out.
+    pub fn is_late(&self, program: &Program, thread: usize) -> bool {
+        match (&self.threads[thread].standing, self.next(program, thread)) {
+            (Standing::Waiting | Standing::Parked, _) => true,
+            (Standing::Before, Some(Do::TimedLock(_, mutex))) => self.owners.contains_key(mutex),
+            (Standing::Before, Some(Do::TimedTake(_, semaphore))) => self.tokens[*semaphore as usize] == 0,
+            _ => false,
+        }
+    }
+
     /// The operation and the object before which a thread stands, if it may block.
     pub fn stands_before(&self, program: &Program, thread: usize) -> Option<(Op, u64)> {
         match (&self.threads[thread].standing, self.next(program, thread)?) {
             (Standing::Before, Do::Lock(mutex)) => Some((Op::Lock, MUTEX + mutex)),
+            (Standing::Before, Do::Take(semaphore)) => Some((Op::SemWait, SEMAPHORE + semaphore)),
+            (Standing::Before, Do::Once(control, _)) => Some((Op::Once, ONCE + control)),
+            (Standing::Arrived(None), Do::Barrier(_, barrier)) => Some((Op::Barrier, BARRIER + barrier)),
+            (Standing::Before, Do::ReadLock(lock)) => Some((Op::ReadLock, RWLOCK + lock)),
+            (Standing::Before, Do::WriteLock(lock)) => Some((Op::WriteLock, RWLOCK + lock)),
             (Standing::Before, Do::Join(nth)) => Some((Op::Join, self.threads[thread].children[*nth] as u64)),
             (Standing::Waiting, Do::Wait(condition, _) | Do::TimedWait(_, condition, _)) => {
                 Some((Op::CondWait, CONDITION + condition))
+            }
+            (Standing::Parked | Standing::Unparked, Do::FutexWait(_, word, ..)) => {
+                Some((Op::FutexWait, *word))
             }
             (Standing::Relocking(_), Do::Wait(_, mutex) | Do::TimedWait(_, _, mutex)) => {
                 Some((Op::Relock, MUTEX + mutex))
@@ -238,6 +311,10 @@ impl State {
                 scratch.value(thread, 0, new, &mut nobody)?;
                 // It counts as a write, also if it fails.
                 (scratch.address(thread, 0, place, &mut nobody)?, 1, true)
+            }
+            Do::FutexWait(_, word, expected, _) => {
+                scratch.value(thread, 0, expected, &mut nobody)?;
+                (*word, 1, false)
             }
             _ => return None,
         };
@@ -285,6 +362,21 @@ impl State {
                 recorder.touches.push((CONDITION + condition, true));
                 return;
             }
+            Standing::Parked | Standing::Unparked => {
+                let woken = self.threads[thread].standing == Standing::Unparked;
+                let Some(&Do::FutexWait(register, word, ..)) = self.next(program, thread) else {
+                    unreachable!()
+                };
+                let act = if woken { FutexAct::Woken } else { FutexAct::TimedOut };
+                if !woken {
+                    self.queues.entry(FUTEX + word).or_default().retain(|&other| other != thread);
+                    recorder.touches.push((FUTEX + word, true));
+                }
+                recorder.event(thread, place, EventKind::Futex { word, act });
+                self.threads[thread].registers[register] = Value::known(if woken { 0 } else { 2 });
+                self.threads[thread].standing = Standing::Before;
+                self.threads[thread].pc += 1;
+            }
             Standing::Relocking(woken) => {
                 let (register, mutex) = match self.next(program, thread) {
                     Some(Do::Wait(_, mutex)) => (None, *mutex),
@@ -299,6 +391,20 @@ impl State {
                 self.threads[thread].pc += 1;
                 recorder.sync(thread, place, Op::Relock, MUTEX + mutex, true);
                 recorder.touches.push((MUTEX + mutex, true));
+            }
+            Standing::Arrived(last) => {
+                let Some(&Do::Barrier(register, barrier)) = self.next(program, thread) else {
+                    unreachable!()
+                };
+                let last = last.expect("all have arrived");
+                recorder.sync(thread, place, Op::BarrierLeave, BARRIER + barrier, true);
+                if let Some(register) = register {
+                    recorder.sync(thread, place, Op::BarrierLast, BARRIER + barrier, last);
+                    self.threads[thread].registers[register] = Value::known(last.into());
+                }
+                self.threads[thread].standing = Standing::Before;
+                self.threads[thread].pc += 1;
+                recorder.touches.push((THREAD + thread as u64, true));
             }
             Standing::Before => match self.next(program, thread).cloned() {
                 None => {
@@ -335,7 +441,6 @@ impl State {
         recorder: &mut Recorder,
         choices: &mut dyn Choices,
     ) {
-        let _ = program;
         match next {
             Do::Load(register, place, size) => {
                 let Some(address) = self.address(thread, pc, &place, recorder) else { return };
@@ -379,14 +484,88 @@ impl State {
                 recorder.sync(thread, pc, Op::Unlock, MUTEX + mutex, true);
                 recorder.touches.push((MUTEX + mutex, true));
             }
-            Do::TryLock(register, mutex) => {
+            Do::Once(control, done) => {
+                recorder.sync(thread, pc, Op::Once, ONCE + control, true);
+                recorder.trace.atomics.push(pc);
+                let found = self.read(thread, pc, ONCE + control, 1, false, recorder);
+                let runs = recorder.apply(ValueOp::Eq, 8, 1, &[found, Value::known(0)]).unwrap();
+                branch(thread, pc, runs, recorder);
+                if runs.number == 1 {
+                    self.initialising.insert(control);
+                } else {
+                    recorder.sync(thread, pc, Op::OnceEnd, ONCE + control, true);
+                    self.threads[thread].pc = done;
+                }
+                recorder.touches.push((ONCE + 0x800 + control, true));
+            }
+            Do::Barrier(_, barrier) => {
+                recorder.sync(thread, pc, Op::Barrier, BARRIER + barrier, true);
+                recorder.touches.push((BARRIER + barrier, true));
+                self.threads[thread].pc -= 1;
+                let waiting = self.arrived.entry(barrier).or_default();
+                if waiting.len() as u64 + 1 < program.parties[barrier as usize] {
+                    waiting.push(thread);
+                    self.threads[thread].standing = Standing::Arrived(None);
+                } else {
+                    for other in std::mem::take(waiting) {
+                        self.threads[other].standing = Standing::Arrived(Some(false));
+                    }
+                    self.threads[thread].standing = Standing::Arrived(Some(true));
+                }
+            }
+            Do::ReadLock(lock) => {
+                *self.readers.entry(lock).or_default() += 1;
+                recorder.sync(thread, pc, Op::ReadLock, RWLOCK + lock, true);
+                recorder.touches.push((RWLOCK + lock, false));
+            }
+            Do::WriteLock(lock) => {
+                self.written.insert(lock);
+                recorder.sync(thread, pc, Op::WriteLock, RWLOCK + lock, true);
+                recorder.touches.push((RWLOCK + lock, true));
+            }
+            Do::TryReadLock(register, lock) => {
+                let can = self.can_read(lock);
+                *self.readers.entry(lock).or_default() += u32::from(can);
+                self.tries(thread, pc, Op::TryReadLock, (RWLOCK + lock, register), can, recorder);
+            }
+            Do::TryWriteLock(register, lock) => {
+                let can = self.can_write(lock);
+                if can {
+                    self.written.insert(lock);
+                }
+                self.tries(thread, pc, Op::TryWriteLock, (RWLOCK + lock, register), can, recorder);
+            }
+            Do::RwUnlock(lock) => {
+                if !self.written.remove(&lock) {
+                    *self.readers.entry(lock).or_default() -= 1;
+                }
+                recorder.sync(thread, pc, Op::RwUnlock, RWLOCK + lock, true);
+                recorder.touches.push((RWLOCK + lock, true));
+            }
+            Do::Take(semaphore) => {
+                self.tokens[semaphore as usize] -= 1;
+                recorder.sync(thread, pc, Op::SemWait, SEMAPHORE + semaphore, true);
+                recorder.touches.push((SEMAPHORE + semaphore, true));
+            }
+            Do::TryTake(register, semaphore) | Do::TimedTake(register, semaphore) => {
+                let tokens = &mut self.tokens[semaphore as usize];
+                let can = *tokens > 0;
+                *tokens -= u64::from(can);
+                let op = if matches!(next, Do::TryTake(..)) { Op::SemTryWait } else { Op::SemTimedWait };
+                self.tries(thread, pc, op, (SEMAPHORE + semaphore, register), can, recorder);
+            }
+            Do::Post(semaphore) => {
+                self.tokens[semaphore as usize] += 1;
+                recorder.sync(thread, pc, Op::SemPost, SEMAPHORE + semaphore, true);
+                recorder.touches.push((SEMAPHORE + semaphore, true));
+            }
+            Do::TryLock(register, mutex) | Do::TimedLock(register, mutex) => {
                 let free = !self.owners.contains_key(&mutex);
                 if free {
                     self.owners.insert(mutex, thread);
                 }
-                self.threads[thread].registers[register] = Value::known(free.into());
-                recorder.sync(thread, pc, Op::TryLock, MUTEX + mutex, free);
-                recorder.touches.push((MUTEX + mutex, true));
+                let op = if matches!(next, Do::TryLock(..)) { Op::TryLock } else { Op::TimedLock };
+                self.tries(thread, pc, op, (MUTEX + mutex, register), free, recorder);
             }
             Do::Wait(condition, mutex) | Do::TimedWait(_, condition, mutex) => {
                 self.owners.remove(&mutex);
@@ -421,6 +600,40 @@ impl State {
                     self.threads[woken].standing = Standing::Relocking(true);
                 }
             }
+            Do::FutexWait(register, word, expected, timed) => {
+                let Some(expected) = self.value(thread, pc, &expected, recorder) else { return };
+                let now = self.read(thread, pc, word, 1, false, recorder);
+                let equal = recorder.apply(ValueOp::Eq, 8, 1, &[now, expected]).unwrap();
+                branch(thread, pc, equal, recorder);
+                if equal.number == 0 {
+                    self.threads[thread].registers[register] = Value::known(1);
+                    return;
+                }
+                self.queues.entry(FUTEX + word).or_default().push(thread);
+                self.threads[thread].standing = Standing::Parked;
+                self.threads[thread].pc -= 1;
+                recorder.event(thread, pc, EventKind::Futex { word, act: FutexAct::Waits { timed } });
+                recorder.touches.push((FUTEX + word, true));
+            }
+            Do::FutexWake(register, word, most) => {
+                recorder.touches.push((FUTEX + word, true));
+                let mut queue = self.queues.remove(&(FUTEX + word)).unwrap_or_default();
+                let woken = queue.len().min(most);
+                self.threads[thread].registers[register] =
+                    recorder.wakes(thread, pc, word, (most as u32, woken as u64));
+                let chooses = queue.len() > most;
+                for _ in 0..woken {
+                    let nth = if chooses { choices.waiter(queue.len()) } else { 0 };
+                    if chooses {
+                        recorder.step += 1;
+                        recorder.touches.push((FUTEX + 0x800 + nth as u64, true));
+                    }
+                    let woken = queue.remove(nth);
+                    recorder.sync(thread, 0, Op::Wake, woken as u64, true);
+                    self.threads[woken].standing = Standing::Unparked;
+                }
+                self.queues.insert(FUTEX + word, queue);
+            }
             Do::Create(code) => {
                 let (number, nth) = (self.threads.len(), self.threads[thread].children.len());
                 self.threads[thread].children.push(number);
@@ -434,8 +647,30 @@ impl State {
                 recorder.sync(thread, pc, Op::Join, child as u64, true);
                 recorder.touches.push((THREAD + child as u64, true));
             }
+            Do::TryJoin(register, nth) => {
+                let child = self.threads[thread].children[nth];
+                let ended = self.threads[child].standing == Standing::Ended;
+                self.threads[thread].registers[register] = Value::known(ended.into());
+                recorder.sync(thread, pc, Op::TryJoin, child as u64, ended);
+                recorder.touches.push((THREAD + child as u64, true));
+            }
             _ => unreachable!("only visible instructions are steps"),
         }
+    }
+
+    /// A thread has tried something, and notes in a register whether it succeeded.
+    fn tries(
+        &mut self,
+        thread: usize,
+        pc: u64,
+        op: Op,
+        (object, register): (u64, usize),
+        ok: bool,
+        recorder: &mut Recorder,
+    ) {
+        self.threads[thread].registers[register] = Value::known(ok.into());
+        recorder.sync(thread, pc, op, object, ok);
+        recorder.touches.push((object, true));
     }
 
     /// Runs up to the next visible instruction.
@@ -458,6 +693,13 @@ impl State {
                     branch(thread, pc, holds, recorder);
                 }
                 Do::Jump(target) => to = *target,
+                Do::OnceEnd(control) => {
+                    self.write(thread, pc, ONCE + control, 1, Value::known(1), recorder);
+                    recorder.trace.atomics.push(pc);
+                    recorder.sync(thread, pc, Op::OnceEnd, ONCE + control, true);
+                    self.initialising.remove(control);
+                    recorder.touches.push((ONCE + 0x800 + control, true));
+                }
                 Do::Switch(value) => {
                     let Some(value) = self.value(thread, pc, value, recorder) else { return };
                     let three = Value::known(3);

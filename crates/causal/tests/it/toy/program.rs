@@ -48,21 +48,54 @@ pub enum Do {
     Unlock(u64),
     /// The register becomes 1 if the mutex was acquired.
     TryLock(usize, u64),
+    /// As `TryLock`, with a time-out.
+    TimedLock(usize, u64),
+    /// Read-write locks.
+    ReadLock(u64),
+    WriteLock(u64),
+    /// The register becomes 1 if the lock was acquired.
+    TryReadLock(usize, u64),
+    TryWriteLock(usize, u64),
+    RwUnlock(u64),
+    /// Waits for a token of a semaphore.
+    Take(u64),
+    /// The register becomes 1 if there was a token.
+    TryTake(usize, u64),
+    /// As `TryTake`, with a time-out.
+    TimedTake(usize, u64),
+    Post(u64),
+    /// Jumps there if the initialiser of this control word is done; otherwise runs what follows, up to `OnceEnd`.
+    Once(u64, usize),
+    /// Not visible: the initialiser is done.
+    OnceEnd(u64),
+    /// Arrives at a barrier, and leaves it. The register, if any, becomes 1 if the thread was the last to arrive.
+    Barrier(Option<usize>, u64),
     Wait(u64, u64),
     /// The register becomes 1 if the thread was woken.
     TimedWait(usize, u64, u64),
     Signal(u64),
     Broadcast(u64),
+    /// Waits on the futex at the address if it has this value; the last says whether the wait may time out. The register
+    /// becomes 0 if the thread was woken, 1 if the word has another value, and 2 if it timed out.
+    FutexWait(usize, u64, Expr, bool),
+    /// Wakes at most so many threads that wait at the address. Their number comes into the register.
+    FutexWake(usize, u64, usize),
     /// Creates a thread that runs this code.
     Create(usize),
     /// Joins the nth thread that this thread has created.
     Join(usize),
+    /// The register becomes 1 if that thread has ended.
+    TryJoin(usize, usize),
 }
 
 /// The code of all threads; the first is the main thread's. Its end ends the process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     pub code: Vec<Vec<Do>>,
     /// What memory holds at first, where not 0.
     pub memory: Vec<(u64, u8)>,
+    /// How many tokens each semaphore has at first.
+    pub tokens: Vec<u64>,
+    /// How many threads each barrier is for.
+    pub parties: Vec<u64>,
 }

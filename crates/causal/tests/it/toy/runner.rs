@@ -1,6 +1,6 @@
 //! Runs a plan on a toy program as the runtime does on a real one.
 
-use crate::toy::machine::{Choices, Over, Recorder, Standing, State};
+use crate::toy::machine::{Choices, Over, Recorder, State};
 use crate::toy::program::Program;
 use heisen_trace::hash::{EMPTY, thread_key};
 use heisen_trace::symbolic::{InputKey, SymbolicTrace};
@@ -83,7 +83,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         let count = state.threads.len();
         meetings.extend(state.meetings(program));
         // Waits that would have to time out come last.
-        let late = |&thread: &usize| state.threads[thread].standing == Standing::Waiting;
+        let late = |&thread: &usize| state.is_late(program, thread);
         let first = running + usize::from(turn >= TURN);
         let enabled: Vec<usize> =
             (0..count).map(|nth| (first + nth) % count).filter(|&t| state.is_enabled(program, t)).collect();

@@ -32,8 +32,10 @@ pub fn verb(op: Op) -> &'static str {
         Op::Assert => "fails an assertion",
         Op::Throw => "throws",
         Op::Wake => "wakes",
-        Op::ReadLock => "read-locks",
+        Op::ReadLock | Op::PolitelyReadLock => "read-locks",
         Op::WriteLock => "write-locks",
+        Op::TryReadLock => "tries to read-lock",
+        Op::TryWriteLock => "tries to write-lock",
         Op::Barrier => "arrives at",
         Op::Read => "reads from",
         Op::Write => "writes to",
@@ -58,6 +60,11 @@ pub fn verb(op: Op) -> &'static str {
         Op::Cancel => "cancels",
         Op::TestCancel => "tests for cancellation",
         Op::SemGetValue => "reads the value of",
+        Op::SemInit => "initialises",
+        Op::OnceEnd => "has run once",
+        Op::BarrierLeave => "leaves",
+        Op::BarrierLast => "is the last at",
+        Op::TryJoin => "tries to join",
         Op::StreamLock => "locks stream",
         Op::StreamUnlock => "unlocks stream",
         Op::Fork => "waits for fork",
@@ -82,6 +89,9 @@ pub fn kind(op: Op) -> &'static str {
         | Op::Relock
         | Op::ReadLock
         | Op::WriteLock
+        | Op::TryReadLock
+        | Op::TryWriteLock
+        | Op::PolitelyReadLock
         | Op::RwUnlock
         | Op::StreamLock
         | Op::StreamUnlock
@@ -95,17 +105,22 @@ pub fn kind(op: Op) -> &'static str {
         | Op::SemTimedWait
         | Op::SemPost
         | Op::SemGetValue
+        | Op::SemInit
         | Op::FutexWait
         | Op::FutexWake
         | Op::FutexRequeue
         | Op::Barrier
+        | Op::BarrierLeave
+        | Op::BarrierLast
         | Op::Once
+        | Op::OnceEnd
         | Op::Wake
         | Op::Spurious
         | Op::SystemV => "waits and wake-ups",
         Op::Start
         | Op::Create
         | Op::Join
+        | Op::TryJoin
         | Op::End
         | Op::Exit
         | Op::Abort

@@ -85,6 +85,11 @@ pub fn init() -> bool {
     HEAP.on.get()
 }
 
+/// Whether each thread allocates from memory of its own, so that no address depends on other threads.
+pub fn is_divided() -> bool {
+    HEAP.on.get() && arenas::divided()
+}
+
 /// An execution begins.
 pub fn begin() {
     let wire = &wire_log::wire().heap;

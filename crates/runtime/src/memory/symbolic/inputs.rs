@@ -9,12 +9,13 @@ use super::terms::{self, CONCRETE, Operand, ones};
 use super::traffic::Access;
 use super::{is_on, log_unknown, traffic};
 use crate::platform::program_memory;
-use crate::sched::{NONE, me, thread};
+use crate::sched::{NONE, me, pause, thread};
 use crate::wire_log::symbolic_log::{self, Logged};
 use core::ffi::{CStr, c_char};
 use heisen_trace::ValueOp;
 use heisen_trace::hash::{EMPTY, thread_key};
-use heisen_wire::symbolic::{kind, reason};
+use heisen_wire::misuse;
+use heisen_wire::symbolic::{MAX_INPUT_BYTES, kind, reason};
 
 /// An execution begins: no thread has read an input.
 pub fn begin() {
@@ -29,8 +30,8 @@ pub fn key(number: usize) -> u64 {
 }
 
 /// The running thread reads an input of at most 64 bits, which has this value if the engine has not chosen another.
-/// Returns its unknown and its value.
-fn read(name: &[u8], bits: u32, default: u64, pc: usize) -> Operand {
+/// `piece` is its first byte, if it is a piece of a larger input. Returns its unknown and its value.
+fn read(name: &[u8], piece: Option<u32>, bits: u32, default: u64, pc: usize) -> Operand {
     if !symbolic_log::is_attached() {
         return Operand::constant(default);
     }
@@ -38,13 +39,13 @@ fn read(name: &[u8], bits: u32, default: u64, pc: usize) -> Operand {
     tables.readers.set(tables.readers.get().max(me() + 1));
     let number = tables.inputs[me()].get();
     tables.inputs[me()].set(number + 1);
-    let value = symbolic_log::chosen(key(me()), number).unwrap_or(default) & ones(bits);
+    let value = symbolic_log::chosen(key(me()), number, bits).unwrap_or(default) & ones(bits);
     if !is_on() {
         return Operand::constant(value);
     }
     let address = symbolic_log::name(name);
-    let id =
-        log_unknown(bits, Logged { kind: kind::INPUT, op: 0, address, value, id: CONCRETE, size: bits, pc });
+    let size = bits | piece.map_or(0, |first| (first + 1) << 8);
+    let id = log_unknown(bits, Logged { kind: kind::INPUT, op: 0, address, value, id: CONCRETE, size, pc });
     Operand::of(terms::added(id, bits), value)
 }
 
@@ -64,10 +65,14 @@ pub fn read_into(function: usize, at: usize, bytes: usize, name: *const c_char, 
         // SAFETY: the program passes a C string.
         unsafe { CStr::from_ptr(name) }.to_bytes()
     };
+    if bytes > MAX_INPUT_BYTES {
+        return pause::misused(misuse::INPUT_SIZE, bytes, pc);
+    }
     let mut done = 0;
     while done < bytes {
         let size = (bytes - done).min(8);
-        let input = read(name, 8 * size as u32, program_memory::load(at + done, size), pc);
+        let piece = (bytes > 8).then_some(done as u32);
+        let input = read(name, piece, 8 * size as u32, program_memory::load(at + done, size), pc);
         let value = input.value.to_le_bytes();
         // SAFETY: the program passes memory of that size.
         unsafe { core::ptr::copy_nonoverlapping(value.as_ptr(), (at + done) as *mut u8, size) };
@@ -76,11 +81,28 @@ pub fn read_into(function: usize, at: usize, bytes: usize, name: *const c_char, 
     }
 }
 
+/// The running thread reads one byte of an input into memory, which holds the default.
+pub fn read_byte(at: usize, name: &[u8], index: u32) {
+    let input = read(name, Some(index), 8, program_memory::load(at, 1), 0);
+    // SAFETY: memory of the runtime.
+    unsafe { *(at as *mut u8) = input.value as u8 };
+    traffic::wrote(Access { address: at, size: 1, pc: 0 }, input.id, input.value);
+}
+
 /// The running thread reads an input that the function at this address returns.
 pub fn returned(function: usize, name: &[u8], bits: u32, pc: usize) -> u64 {
-    let input = read(name, bits, 0, pc);
+    let input = read(name, None, bits, 0, pc);
     FRAME.returns(function, input.id);
     input.value
+}
+
+/// The running thread reads an input of 128 bits that the function at this address returns. Expressions have at most 64.
+pub fn returned_wide(function: usize, name: &[u8], pc: usize) -> u128 {
+    let [low, high] = [0, 8].map(|first| read(name, Some(first), 64, 0, pc));
+    terms::pin(low.id, low.value, reason::WIDE, pc);
+    terms::pin(high.id, high.value, reason::WIDE, pc);
+    FRAME.returns(function, CONCRETE);
+    u128::from(high.value) << 64 | u128::from(low.value)
 }
 
 /// The running thread assumes the condition that is the argument of the function at this address, an `int`.

@@ -3,7 +3,8 @@
 //! Instrumented code calls the functions of [`callbacks`] after its operations. They add nodes to the trace
 //! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
 //! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
-//! by which a program reads inputs.
+//! by which a program reads inputs, [`marked`] makes bytes from outside inputs, and [`futex`] logs what threads do with
+//! futexes.
 //!
 //! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
 //! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
@@ -11,9 +12,12 @@
 
 mod block_traffic;
 pub mod callbacks;
+pub mod futex;
 mod held;
 pub mod inputs;
+pub mod marked;
 mod reserved;
+mod results;
 mod sharing;
 mod terms;
 mod traffic;
@@ -26,6 +30,7 @@ use crate::sched::{SCHED, me};
 use crate::wire_log;
 use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
+use core::ffi::c_char;
 use heisen_wire::flag;
 use heisen_wire::symbolic::{ENV_FD, reason};
 
@@ -55,6 +60,7 @@ pub fn begin() {
         allocation::follow();
         sharing::begin();
     }
+    marked::begin();
 }
 
 /// Whether the execution that runs logs a symbolic trace.
@@ -76,10 +82,53 @@ pub fn exits(main: usize, status: i32) {
     }
 }
 
-/// The running thread takes the result of another one. No event says which value it gets, so nothing is proven.
-pub fn takes_result() {
+/// The function of the running thread, which is at this address, has returned the result of the thread.
+pub fn returns_result(function: usize, result: usize) {
     if symbolic_log::is_on() {
-        symbolic_log::count(&symbolic_log::header().pinned[reason::FOREIGN as usize]);
+        results::leaves(FRAME.take_result(function), result);
+    }
+}
+
+/// The running thread ends with this result, on which nothing unknown has an effect.
+pub fn ends_with(result: usize) {
+    if symbolic_log::is_on() {
+        results::leaves(terms::CONCRETE, result);
+    }
+}
+
+/// The running thread has taken the result of another one into this place.
+pub fn takes_result(of: usize, place: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        results::takes(of, place, pc);
+    }
+}
+
+/// The running thread finds the initialiser of a `pthread_once` done, or is going to run it.
+pub fn finds_once(control: usize, done: bool, pc: usize) {
+    if symbolic_log::is_on() {
+        results::finds_once(control, done, pc);
+    }
+}
+
+/// The initialiser that the running thread has run is done.
+pub fn runs_once(control: usize) {
+    if symbolic_log::is_on() {
+        results::runs_once(control);
+    }
+}
+
+/// The running thread calls a function without instrumentation, whose name is at this address. As long as there is no other
+/// thread, its result does not depend on others.
+fn calls(name: u64) {
+    if SCHED.count.get() > 1 {
+        symbolic_log::called(name);
+    }
+}
+
+/// The running thread looks up a function, whose name is at this address, to call it later.
+pub fn looks_up(name: *const c_char) {
+    if symbolic_log::is_on() {
+        symbolic_log::called(name as u64);
     }
 }
 

@@ -50,6 +50,16 @@ impl Access {
         log(Logged { id, ..self.logged(kind::WRITE, op, value) });
     }
 
+    /// The thread leaves a value for another one. Atomic, as no two such accesses are a race.
+    pub fn leaves(self, id: u32, value: u64) {
+        self.writes(Op::AtomicStore, id, value);
+    }
+
+    /// The thread takes a value that another one has left. Returns its expression.
+    pub fn takes(self, value: u64) -> u32 {
+        self.reads(Op::AtomicLoad, value)
+    }
+
     /// The operation of a load or a store: what the thread was about to do there at its last scheduling point, if that
     /// was one of these two, and otherwise a plain access.
     fn op(self, atomic: Op, plain: Op) -> Op {
@@ -66,11 +76,25 @@ impl Access {
     /// The thread has loaded a value. Returns its expression.
     #[inline]
     pub fn loads(self, value: u64) -> u32 {
+        self.loads_by(self.op(Op::AtomicLoad, Op::MemRead), value)
+    }
+
+    fn loads_by(self, op: Op, value: u64) -> u32 {
         if is_shared(self.address, self.size, false) {
-            self.reads(self.op(Op::AtomicLoad, Op::MemRead), value)
+            self.reads(op, value)
         } else {
             held::load(self.address, self.size, value)
         }
+    }
+
+    /// The thread has read a value in an atomic access of the runtime. Returns its expression.
+    pub fn loads_atomically(self, value: u64) -> u32 {
+        self.loads_by(Op::AtomicLoad, value)
+    }
+
+    /// An expression with the bits of the access.
+    pub fn fit(self, id: u32) -> u32 {
+        held::fit(id, self.size)
     }
 
     /// The thread has stored a value.

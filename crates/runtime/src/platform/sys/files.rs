@@ -3,8 +3,8 @@
 use super::call;
 use super::numbers::{
     SYS_CHDIR, SYS_CLOSE, SYS_CLOSE_RANGE, SYS_DUP3, SYS_FCNTL, SYS_FSTAT, SYS_FTRUNCATE, SYS_GETSOCKOPT,
-    SYS_LSEEK, SYS_MEMFD_CREATE, SYS_OPEN, SYS_POLL, SYS_PPOLL, SYS_PREADV2, SYS_PWRITEV2, SYS_READ,
-    SYS_WRITE,
+    SYS_LSEEK, SYS_MEMFD_CREATE, SYS_OPEN, SYS_POLL, SYS_PPOLL, SYS_PREAD, SYS_PREADV2, SYS_PWRITE,
+    SYS_PWRITEV2, SYS_READ, SYS_READLINK, SYS_SENDFILE, SYS_WRITE,
 };
 
 /// `struct iovec`.
@@ -103,6 +103,85 @@ pub fn open_anew(fd: i32, path: &core::ffi::CStr) -> bool {
     let put = call(SYS_DUP3, [new as usize, fd as usize, 0, 0, 0, 0]);
     close(new as i32);
     put == fd as isize
+}
+
+/// Opens a file for reading. Returns a negative error if that fails.
+pub fn open_to_read(path: &core::ffi::CStr) -> i32 {
+    const O_CLOEXEC: usize = 0o2_000_000;
+    call(SYS_OPEN, [path.as_ptr() as usize, O_CLOEXEC, 0, 0, 0, 0]) as i32
+}
+
+/// Reads bytes of a file from a position on. Returns how many.
+pub fn read_at(fd: i32, at: usize, bytes: usize, position: usize) -> usize {
+    call(SYS_PREAD, [fd as usize, at, bytes, position, 0, 0]).max(0) as usize
+}
+
+/// Writes bytes of a file from a position on.
+pub fn write_at(fd: i32, at: usize, bytes: usize, position: usize) {
+    call(SYS_PWRITE, [fd as usize, at, bytes, position, 0, 0]);
+}
+
+/// The position of a descriptor in its file; 0 if it has none.
+pub fn position(fd: i32) -> usize {
+    const SEEK_CUR: usize = 1;
+    call(SYS_LSEEK, [fd as usize, 0, SEEK_CUR, 0, 0, 0]).max(0) as usize
+}
+
+/// Moves a descriptor to the beginning of its file.
+pub fn rewind(fd: i32) {
+    call(SYS_LSEEK, [fd as usize, 0, 0, 0, 0, 0]);
+}
+
+/// The device and the number of a descriptor's file; `None` if there is no such descriptor.
+pub fn file_identity(fd: i32) -> Option<[u64; 2]> {
+    let mut stat = [0u64; 18];
+    let result = call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    (result == 0).then(|| [stat[0], stat[1]])
+}
+
+/// The size of a descriptor's file; 0 if there is no such descriptor.
+pub fn file_size(fd: i32) -> usize {
+    const SIZE: usize = 6;
+    let mut stat = [0u64; 18];
+    call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    stat[SIZE] as usize
+}
+
+/// Whether a descriptor is open for reading only.
+pub fn is_read_only(fd: i32) -> bool {
+    const F_GETFL: usize = 3;
+    const O_ACCMODE: isize = 3;
+    call(SYS_FCNTL, [fd as usize, F_GETFL, 0, 0, 0, 0]) & O_ACCMODE == 0
+}
+
+/// Appends all bytes of a file to another one.
+pub fn send_whole_file(to: i32, from: i32) {
+    const MOST: usize = 1 << 30;
+    let mut position = 0usize;
+    while call(SYS_SENDFILE, [to as usize, from as usize, &raw mut position as usize, MOST, 0, 0]) > 0 {}
+}
+
+/// Puts the descriptor `new` in the place of `old`, with the same flag of `exec`.
+pub fn replace(old: i32, new: i32) {
+    const F_GETFD: usize = 1;
+    const FD_CLOEXEC: isize = 1;
+    const O_CLOEXEC: usize = 0o2_000_000;
+    let closes = call(SYS_FCNTL, [old as usize, F_GETFD, 0, 0, 0, 0]) == FD_CLOEXEC;
+    call(SYS_DUP3, [new as usize, old as usize, if closes { O_CLOEXEC } else { 0 }, 0, 0, 0]);
+    close(new);
+}
+
+/// What the kernel calls the file of a descriptor. Returns the length, at most that of the buffer.
+pub fn link_of_descriptor(fd: i32, buffer: &mut [u8]) -> usize {
+    const DIRECTORY: &[u8] = b"/proc/self/fd/";
+    let mut path = [0u8; DIRECTORY.len() + 12];
+    path[..DIRECTORY.len()].copy_from_slice(DIRECTORY);
+    let mut digits = [0; 10];
+    let digits = super::decimal(fd, &mut digits);
+    path[DIRECTORY.len()..][..digits.len()].copy_from_slice(digits);
+    let got =
+        call(SYS_READLINK, [path.as_ptr() as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]);
+    got.max(0) as usize
 }
 
 /// `poll`, on an array of `count` entries at an address.

@@ -3,6 +3,7 @@
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::Class;
 use crate::blocking::timer_descriptors;
+use crate::memory::symbolic::marked;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -82,6 +83,7 @@ shims! {
             closes(fd, pc);
         }
         descriptors::set_class(fd, Class::Unknown);
+        marked::uses();
         real!(close, fn(fd => c_int) -> c_int)
     }
 

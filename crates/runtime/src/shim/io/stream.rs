@@ -5,6 +5,7 @@ use crate::blocking::descriptors;
 use crate::blocking::descriptors::{POLLIN, POLLOUT, PollFd};
 use crate::blocking::input_log;
 use crate::blocking::input_log::{Kind, Out};
+use crate::memory::symbolic::marked;
 use crate::platform::glibc;
 use crate::platform::sys;
 use crate::shim::shims;
@@ -57,7 +58,9 @@ fn reads(fd: c_int, length: usize, pc: usize) -> Call {
 
 pub fn read_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
     if !descriptors::class(fd).talks() {
-        return glibc::kernel_result(sys::call(sys::SYS_READ, [fd as usize, base, length, 0, 0, 0]));
+        return glibc::kernel_result(marked::reads(fd, &[Piece { base, length }], None, pc, || {
+            sys::call(sys::SYS_READ, [fd as usize, base, length, 0, 0, 0])
+        }));
     }
     glibc::kernel_result(reads(fd, length, pc).make(|length| read_pieces(fd, &[Piece { base, length }])))
 }
@@ -119,8 +122,24 @@ shims! {
             Some(pieces) if descriptors::class(fd).talks() => {
                 glibc::kernel_result(reads(fd, 0, pc).make(|_| read_pieces(fd, pieces)))
             }
-            _ => glibc::real!(readv, fn(fd => c_int, buffers => usize, count => c_int) -> isize),
+            pieces => marked::reads(fd, pieces.unwrap_or_default(), None, pc, || {
+                glibc::real!(readv, fn(fd => c_int, buffers => usize, count => c_int) -> isize)
+            }),
         }
+    }
+
+    /// Goes to the kernel unchanged. Not a scheduling point, unless `--input` marks bytes of the file.
+    fn pread(fd: c_int, buffer: usize, length: usize, position: usize) -> isize = pc {
+        marked::reads(fd, &[Piece { base: buffer, length }], Some(position), pc, || {
+            glibc::real!(pread, fn(fd => c_int, buffer => usize, length => usize, position => usize) -> isize)
+        })
+    }
+
+    /// As `pread`.
+    fn pread64(fd: c_int, buffer: usize, length: usize, position: usize) -> isize = pc {
+        marked::reads(fd, &[Piece { base: buffer, length }], Some(position), pc, || {
+            glibc::real!(pread64, fn(fd => c_int, buffer => usize, length => usize, position => usize) -> isize)
+        })
     }
 
     /// Waits until there is room for the data, and enables threads that wait for it.

@@ -88,7 +88,7 @@ fn large_inputs_are_words() {
     let trace = parked.trace();
     let widths: Vec<_> =
         inputs(&trace).into_iter().map(|(_, name, number, width, _)| (name, number, width)).collect();
-    assert_eq!(widths, [("text", 0, 64), ("text", 1, 64), ("text", 2, 32), ("input", 0, 8)]);
+    assert_eq!(widths, [("text[0]", 0, 64), ("text[8]", 0, 64), ("text[16]", 0, 32), ("input", 0, 8)]);
     let run = parked.run(&choosing(keys(&trace)[2], 0x5800));
     assert_eq!(run.execution.end, End::Exit(5));
     assert_eq!(run.execution.symbolic.expect("a trace").wrong_events(), Vec::<usize>::new());
@@ -166,12 +166,12 @@ fn every_function_of_verification_tasks_returns_inputs() {
     let mut parked = Parked::new(include_str!("nondet.c"));
     let trace = parked.trace();
     let all = inputs(&trace);
-    assert_eq!(all.len(), 26);
+    assert_eq!(all.len(), 32);
     let keys = keys(&trace);
     for (index, input) in all.iter().enumerate() {
         let run = parked.run(&choosing(keys[index], 1));
-        let function = if index == 25 { "__VERIFIER_error()" } else { "reach_error()" };
+        let function = if index == 31 { "__VERIFIER_error()" } else { "reach_error()" };
         assert_eq!(run.tail.texts.first().map(String::as_str), Some(function), "{input:?}");
     }
-    assert_eq!(all[25], (0, "__VERIFIER_nondet_memory", 0, 24, 0x6261));
+    assert_eq!(all[31], (0, "__VERIFIER_nondet_memory", 0, 24, 0x6261));
 }
