@@ -5,7 +5,7 @@
 // first. No preemption is needed: the consumer need only come late. Under any schedule where it keeps up, nothing is
 // wrong.
 //
-// heisen: bug=panic preemptions=0
+// heisen: bug=panic preemptions=0 class=order-violation
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::thread;

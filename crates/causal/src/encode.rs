@@ -6,15 +6,17 @@
 
 use crate::barriers::Barriers;
 use crate::clauses::{Clauses, off, on};
-use crate::conditions::Conditions;
 use crate::deadlocks::Deadlocks;
+use crate::futexes::{self, Futexes};
 use crate::joins::Joins;
 use crate::memory::Memory;
 use crate::mutexes::Mutexes;
+use crate::queues::Queues;
 use crate::semaphores::Semaphores;
 use crate::tree::{Held, Key, NewNode, NodeId, Outcome, ThreadRoot, Tree};
 use heisen_solver::{Formula, Op as ValueOp, Term};
 use heisen_trace::Op;
+use heisen_trace::symbolic::FutexAct;
 use std::collections::HashMap;
 
 /// The tree, and its constraints.
@@ -24,7 +26,8 @@ pub struct Encoding {
     pub clauses: Clauses,
     pub memory: Memory,
     mutexes: Mutexes,
-    pub conditions: Conditions,
+    pub conditions: Queues,
+    pub futexes: Futexes,
     pub semaphores: Semaphores,
     pub barriers: Barriers,
     joins: Joins,
@@ -118,7 +121,7 @@ impl Encoding {
     /// The tree with the beginning of the main thread only.
     pub fn new(chooses_inputs: bool) -> Encoding {
         let mut clauses = Clauses::new();
-        let (tree, memory, mutexes, conditions, semaphores, barriers, joins) = Default::default();
+        let (tree, memory, mutexes, conditions, futexes, semaphores, barriers, joins) = Default::default();
         let deadlocks = Deadlocks::new(&mut clauses);
         let pinned = HashMap::new();
         let mut encoding = Encoding {
@@ -127,6 +130,7 @@ impl Encoding {
             memory,
             mutexes,
             conditions,
+            futexes,
             semaphores,
             barriers,
             joins,
@@ -186,6 +190,7 @@ impl Encoding {
         let unknown = match key {
             Key::Read { size, .. } => Some(self.clauses.solver.terms.unknown(8 * u32::from(size))),
             Key::Input { width, .. } => Some(self.clauses.solver.terms.unknown(width)),
+            Key::FutexWake { .. } => Some(self.clauses.solver.terms.unknown(futexes::COUNT_BITS)),
             _ => None,
         };
         let siblings: Vec<NodeId> = self.tree.next_of(parent).collect();
@@ -260,7 +265,7 @@ impl Encoding {
     }
 
     fn encode(&mut self, node: NodeId, key: &Key, outcome: Outcome) {
-        let Encoding { tree, clauses, memory, joins, deadlocks, .. } = self;
+        let Encoding { tree, clauses, memory, futexes, joins, deadlocks, .. } = self;
         let active = tree[node].active;
         match (key, outcome) {
             (&Key::Read { address, size, .. }, _) => {
@@ -286,6 +291,8 @@ impl Encoding {
             (Key::Join { thread: Some(thread), .. }, Outcome::Is(1)) => {
                 joins.join(clauses, tree, node, *thread);
             }
+            (&Key::Futex { word, act }, _) => futexes.act(clauses, tree, node, word, act),
+            (&Key::FutexWake { word, most }, _) => futexes.wake(clauses, tree, node, word, most),
             (Key::Join { thread: Some(thread), .. }, Outcome::Is(0)) => {
                 joins.fail(clauses, tree, node, *thread);
             }
@@ -346,8 +353,8 @@ impl Encoding {
             }
             (Op::SemTryWait | Op::SemTimedWait, false) => semaphores.fail(clauses, tree, node, object),
             (Op::SemPost, _) => semaphores.post(clauses, tree, node, object),
-            (Op::CondSignal, _) => conditions.signal(clauses, tree, node, object, false),
-            (Op::CondBroadcast, _) => conditions.signal(clauses, tree, node, object, true),
+            (Op::CondSignal, _) => conditions.wake(clauses, tree, node, object, 1),
+            (Op::CondBroadcast, _) => conditions.wake(clauses, tree, node, object, u32::MAX),
             _ => {}
         }
     }
@@ -367,8 +374,8 @@ impl Encoding {
 
     /// The thread may stand before this operation for ever.
     fn may_stand(&mut self, node: NodeId, op: Op, key: &Key) {
-        let Encoding { tree, clauses, mutexes, conditions, semaphores, barriers, joins, deadlocks, .. } =
-            self;
+        let Encoding { tree, clauses, mutexes, conditions, futexes, .. } = self;
+        let Encoding { semaphores, barriers, joins, deadlocks, .. } = self;
         let Some(parent) = tree[node].parent else { return };
         let (stuck, new) = deadlocks.stands(clauses, tree, parent);
         if !new {
@@ -376,6 +383,13 @@ impl Encoding {
         }
         match *key {
             Key::Join { thread: Some(thread), .. } => joins.not_ended(clauses, tree, thread, stuck),
+            Key::Futex { word, .. } => {
+                let wait =
+                    tree[parent].waits.filter(|&wait| futexes::ends_of_wait(&tree[wait].key).len() == 1);
+                let asleep = wait.and_then(|wait| futexes.asleep(clauses, word, wait));
+                // A wait that may time out does not last.
+                clauses.clause([off(stuck)].into_iter().chain(asleep.map(on)));
+            }
             Key::Sync { op: Op::SemWait, object } => {
                 let empty = semaphores.empty(clauses, tree, parent, object);
                 clauses.clause([off(stuck), on(empty)]);
@@ -417,6 +431,7 @@ struct Node {
 pub fn blocking(key: &Key) -> Option<Op> {
     match key {
         Key::Join { attempt, .. } => (!attempt).then_some(Op::Join),
+        Key::Futex { act: FutexAct::Woken, .. } => Some(Op::FutexWait),
         Key::Sync { op, .. } => Some(*op).filter(|op| may_block(*op)),
         _ => None,
     }

@@ -8,6 +8,8 @@ use crate::bounds::Bounds;
 use crate::encode::{Encoding, blocking, is_modelled, may_block, may_fail};
 use crate::exactness::{Exactness, Reason};
 use crate::expressions::{Expression, Expressions};
+use crate::futexes;
+use crate::queues::MOST;
 use crate::rounds::{may_repeat, rounds};
 use crate::steps::{is_of_thread, steps};
 use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
@@ -169,17 +171,29 @@ impl Insertion<'_, '_> {
         };
         if let EventKind::Sync { op, .. } = event.kind {
             if !is_modelled(op) {
-                self.exactness.add(Reason::Operation(op));
+                // What it does counts for nothing as long as there is no other thread.
+                if !self.encoding.tree[place].alone {
+                    self.exactness.add(Reason::Operation(op));
+                }
             } else if steps == 0 && may_block(op) {
                 // Where a thread has to wait, it leaves an atomic section: that would be a step of its own.
                 self.exactness.add(Reason::Operation(Op::Section));
             }
         }
+        // One that wakes more threads than any program has is one that wakes all.
+        if let EventKind::FutexWake { most, .. } = event.kind
+            && (MOST + 1..=u16::MAX.into()).contains(&most)
+        {
+            self.exactness.add(Reason::Operation(Op::FutexWake));
+        }
         place = self.step(place, event.pc, key, outcome, steps);
         self.at.insert(event.thread, place);
         if let Some(unknown) = self.encoding.tree[place].unknown {
             self.expressions.set_unknown(index, unknown);
-            if let EventKind::Read { value, .. } | EventKind::Input { value, .. } = event.kind {
+            if let EventKind::Read { value, .. }
+            | EventKind::Input { value, .. }
+            | EventKind::FutexWake { woken: value, .. } = event.kind
+            {
                 self.values.insert(unknown, value.into());
             }
         }
@@ -291,6 +305,8 @@ impl Insertion<'_, '_> {
                 plain(Key::Sync { op, object: 0 }, ok.into())
             }
             &EventKind::Sync { op, object, ok } => plain(Key::Sync { op, object }, ok.into()),
+            &EventKind::Futex { word, act } => plain(Key::Futex { word, act }, 1),
+            &EventKind::FutexWake { word, most, .. } => plain(Key::FutexWake { word, most }, 1),
             EventKind::Pending { .. } | EventKind::Runs => None,
         }
     }
@@ -301,7 +317,7 @@ impl Insertion<'_, '_> {
         let tree = &self.encoding.tree;
         let key = match op {
             // It was added where the wait began.
-            Op::CondWait | Op::CondTimedWait => return tree[place].waits.is_some(),
+            Op::CondWait | Op::CondTimedWait | Op::FutexWait => return tree[place].waits.is_some(),
             Op::Barrier => return matches!(tree[place].key, Key::Sync { op: Op::Barrier, .. }),
             Op::Join => {
                 let thread = u16::try_from(object).ok().and_then(|number| self.roots.get(&number).copied());
@@ -388,8 +404,8 @@ impl Insertion<'_, '_> {
     fn check(&mut self, place: NodeId, pc: u64, key: &Key) {
         let tree = &self.encoding.tree;
         let ends_wait = |key: &Key| {
-            matches!(key, Key::Sync { op: Op::Relock | Op::CondTimedWait | Op::Spurious, .. })
-                && tree[place].waits.is_some()
+            let is_end = matches!(key, Key::Sync { op: Op::Relock | Op::CondTimedWait | Op::Spurious, .. });
+            (is_end || futexes::ends_wait(key)) && tree[place].waits.is_some()
         };
         let differs = tree.next_of(place).any(|child| {
             let child = &tree[child];
@@ -404,6 +420,9 @@ impl Insertion<'_, '_> {
 
     /// Adds the other outcomes of an event.
     fn alternatives(&mut self, place: NodeId, pc: u64, key: &Key, outcome: Outcome, steps: u32) {
+        if self.encoding.tree[place].alone {
+            return;
+        }
         let other = match (key, outcome) {
             (Key::Branch { .. } | Key::Defined { .. }, Outcome::Is(taken)) => {
                 Some(Outcome::Is(1 - taken.min(1)))
@@ -437,6 +456,11 @@ impl Insertion<'_, '_> {
 
     /// Where a wait has begun: adds how it may end.
     fn ends_of_wait(&mut self, node: NodeId) {
+        let tree = &self.encoding.tree;
+        let pc = tree[node].pc;
+        for end in futexes::ends_of_wait(&tree[node].key) {
+            self.expect(node, pc, end, Outcome::Is(1));
+        }
         let tree = &self.encoding.tree;
         if let Key::Sync { op: Op::Barrier, object } = tree[node].key {
             let key = Key::Sync { op: Op::BarrierLeave, object };

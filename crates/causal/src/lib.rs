@@ -28,6 +28,9 @@
 //! A solution can be run: its events are those of whole steps in an order in which each is enabled, reads what it should,
 //! and leaves the state that the next one needs. So the execution of its plan comes to the node that was asked for.
 //!
+//! As long as the main thread is alone and reads no input there is only one path, so its other outcomes are not asked for,
+//! and an operation has no effect on others.
+//!
 //! A loop that waits for other threads has no last path. So the question for an outcome is not asked where a thread has
 //! repeated the same read or attempt more often than [`Options::rounds`] without an effect on others. What was said holds for
 //! the executions without such a place; [`Status::bounded`] says whether there may be others.
@@ -41,7 +44,7 @@
 //! | `tree` | the paths of all threads |
 //! | `insert`, `expressions`, `steps` | from traces to the tree |
 //! | `encode`, `clauses`, `counters` | from the tree to constraints |
-//! | `memory`, `mutexes`, `conditions`, `semaphores`, `barriers`, `joins`, `deadlocks` | the constraints of one sort of object each |
+//! | `memory`, `mutexes`, `queues`, `futexes`, `semaphores`, `barriers`, `joins`, `deadlocks` | the constraints of one sort of object each |
 //! | `bounds` | when the caller stops it, and its memory |
 //! | `rounds` | loops that wait, and how far they are followed |
 //! | `meetings` | threads that are about to do conflicting accesses |
@@ -53,18 +56,19 @@
 mod barriers;
 mod bounds;
 mod clauses;
-mod conditions;
 mod counters;
 mod deadlocks;
 mod encode;
 mod exactness;
 mod expressions;
+mod futexes;
 mod insert;
 mod joins;
 mod meetings;
 mod memory;
 mod mutexes;
 mod questions;
+mod queues;
 mod rounds;
 mod schedule;
 mod search;

@@ -7,6 +7,7 @@
 use crate::encode::may_fail;
 use crate::tree::{Key, NodeId, Outcome, Tree};
 use heisen_trace::Op;
+use heisen_trace::symbolic::FutexAct;
 
 /// How often the thread has done what it did last, up to this node, since it last had an effect on others: the same read
 /// or the same attempt, at the same place. 0 if it has done neither since then.
@@ -36,10 +37,10 @@ fn has_effect(key: &Key, outcome: Outcome) -> bool {
     match key {
         key if may_fail(key) && outcome == Outcome::Is(0) => false,
         Key::Read { .. } | Key::Branch { .. } | Key::Defined { .. } | Key::Pin { .. } => false,
-        Key::Assume { .. } | Key::Unknown => false,
+        Key::Assume { .. } | Key::Unknown | Key::Futex { .. } => false,
         // What a section of a lock is for are the accesses within.
         Key::Sync { op, .. } => !is_lock(*op) && !is_pause(*op),
-        Key::Begin | Key::Write { .. } | Key::Input { .. } | Key::Join { .. } => true,
+        Key::Begin | Key::Write { .. } | Key::Input { .. } | Key::Join { .. } | Key::FutexWake { .. } => true,
     }
 }
 
@@ -73,6 +74,7 @@ pub fn may_repeat(tree: &Tree, node: NodeId) -> bool {
 fn repeated(key: &Key, outcome: Outcome) -> Option<u64> {
     match *key {
         Key::Read { address, .. } => Some(address),
+        Key::Futex { word, act: FutexAct::TimedOut } => Some(word),
         Key::Sync { op, object } if is_pause(op) || outcome == Outcome::Is(0) => Some(object),
         Key::Join { thread: Some(thread), .. } if outcome == Outcome::Is(0) => Some(thread.0 as u64),
         _ => None,

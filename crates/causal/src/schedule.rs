@@ -5,7 +5,7 @@ use crate::tree::{Key, NodeId, Outcome, ThreadRoot};
 use heisen_solver::{Event, Model};
 use heisen_trace::decision::DecisionKind;
 use heisen_trace::hash::{EMPTY, thread_key};
-use heisen_trace::symbolic::{ChosenInput, InputKey};
+use heisen_trace::symbolic::{ChosenInput, FutexAct, InputKey};
 use heisen_trace::{Op, Override, Plan, Policy};
 use std::collections::{BTreeMap, HashMap};
 
@@ -49,7 +49,7 @@ struct Schedule {
     numbers: BTreeMap<ThreadRoot, u16>,
     /// By number of a thread: its key, and how many threads it has created.
     threads: Vec<(u64, u16)>,
-    /// By condition variable: the threads that wait, in the order in which they came, with the nodes of their waits.
+    /// By condition variable or futex: the threads that wait, in the order in which they came, with the nodes of their waits.
     waiting: BTreeMap<u64, Vec<(u16, NodeId)>>,
 }
 
@@ -68,6 +68,7 @@ impl Schedule {
         if node.steps > 0 {
             // By default, a thread that yields or whose wait times out comes after all others, also if it is the one that ran.
             let gives_way = match node.key {
+                Key::Futex { act, .. } => act == FutexAct::TimedOut,
                 Key::Sync { op, .. } => node.outcome == Outcome::Is(0) || matches!(op, Op::Yield | Op::Sleep),
                 // It may be one of these.
                 Key::Unknown => true,
@@ -86,7 +87,17 @@ impl Schedule {
                 InputKey { thread: self.threads[usize::from(thread)].0, number: u64::from(node.inputs) - 1 };
             self.inputs.push(ChosenInput { key, value });
         }
-        let Key::Sync { op, object } = node.key else { return };
+        let (op, object) = match node.key {
+            Key::Sync { op, object } => (op, object),
+            Key::Futex { word, act: FutexAct::Waits { .. } } => {
+                return self.waiting.entry(word).or_default().push((thread, id));
+            }
+            Key::Futex { word, act: FutexAct::TimedOut } => return self.forget(word, thread),
+            Key::FutexWake { word, most } => {
+                return self.wake(word, most, |wait| encoding.futexes.wakes(model, word, id, wait));
+            }
+            _ => return,
+        };
         match op {
             Op::Create => {
                 let (key, children) = &mut self.threads[usize::from(thread)];
@@ -104,30 +115,31 @@ impl Schedule {
             Op::CondBroadcast => {
                 self.waiting.remove(&object);
             }
-            Op::CondSignal => self.signal(object, |wait| encoding.conditions.wakes(model, object, id, wait)),
+            Op::CondSignal => self.wake(object, 1, |wait| encoding.conditions.wakes(model, object, id, wait)),
             _ => {}
         }
     }
 
     /// A thread leaves a queue although it was not woken.
-    fn forget(&mut self, condition: u64, thread: u16) {
-        self.waiting.entry(condition).or_default().retain(|(other, _)| *other != thread);
+    fn forget(&mut self, queue: u64, thread: u16) {
+        self.waiting.entry(queue).or_default().retain(|(other, _)| *other != thread);
     }
 
-    /// A signal wakes one waiter. Where there are several, the choice takes a step.
-    fn signal(&mut self, condition: u64, wakes: impl Fn(NodeId) -> bool) {
-        let waiting = self.waiting.entry(condition).or_default();
-        if waiting.is_empty() {
-            return;
+    /// At most so many waiters are woken. Where there are more, each choice takes a step.
+    fn wake(&mut self, queue: u64, most: u32, wakes: impl Fn(NodeId) -> bool) {
+        let waiting = self.waiting.entry(queue).or_default();
+        let most = most as usize;
+        if waiting.len() <= most {
+            return waiting.clear();
         }
-        let woken = waiting.iter().position(|(_, wait)| wakes(*wait)).unwrap_or(0);
-        if waiting.len() > 1 {
+        for _ in 0..most {
+            let woken = waiting.iter().position(|(_, wait)| wakes(*wait)).unwrap_or(0);
             self.step += 1;
             let (choice, options) = (woken as u16, waiting.len() as u16);
             if choice > 0 {
                 self.overrides.push(Override::new(self.step, DecisionKind::Waiter, choice, options));
             }
+            waiting.remove(woken);
         }
-        waiting.remove(woken);
     }
 }

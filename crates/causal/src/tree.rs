@@ -7,7 +7,7 @@
 
 use heisen_solver::{Event, Term};
 use heisen_trace::Op;
-use heisen_trace::symbolic::PinReason;
+use heisen_trace::symbolic::{FutexAct, PinReason};
 use std::rc::Rc;
 
 /// The number of a node.
@@ -40,6 +40,10 @@ pub enum Key {
     Sync { op: Op, object: u64 },
     /// The end of a thread is awaited; an attempt gives up. The outcome is 1 if it succeeded.
     Join { thread: Option<ThreadRoot>, attempt: bool },
+    /// A wait on a futex.
+    Futex { word: u64, act: FutexAct },
+    /// At most so many threads that wait on a futex are woken.
+    FutexWake { word: u64, most: u32 },
     /// The thread has a next event that no execution has shown.
     Unknown,
 }
@@ -80,7 +84,7 @@ pub struct Node {
     pub event: Event,
     /// Whether it is in the prefix that the solver looks for.
     pub active: Term,
-    /// The unknown of a read or an input.
+    /// The unknown of a read, an input or a wake.
     pub unknown: Option<Term>,
     pub children: Vec<NodeId>,
     /// Whether an execution has reached it.
@@ -89,10 +93,12 @@ pub struct Node {
     pub ends: bool,
     /// The mutexes that its thread holds after it.
     pub held: Rc<[Held]>,
-    /// Of a thread that waits on a condition variable: the node of the wait.
+    /// Of a thread that waits on a condition variable or a futex: the node of the wait.
     pub waits: Option<NodeId>,
     /// The number of inputs of its thread up to it.
     pub inputs: u32,
+    /// Whether no other thread exists yet, and no input was read: there is only one way to get there, and on.
+    pub alone: bool,
 }
 
 /// How two nodes lie to each other.
@@ -158,6 +164,9 @@ impl Tree {
         let held = inherited.map_or_else(|| Rc::from([]), |up| up.held.clone());
         let waits = inherited.and_then(|up| up.waits);
         let inputs = inherited.map_or(0, |up| up.inputs) + u32::from(matches!(key, Key::Input { .. }));
+        let alone = inherited.is_none_or(|up| up.alone)
+            && (parent.is_none() || !begins)
+            && !matches!(key, Key::Sync { op: Op::Create, .. } | Key::Input { .. });
         let (children, seen, ends) = (Vec::new(), false, false);
         self.nodes.push(Node {
             parent,
@@ -177,6 +186,7 @@ impl Tree {
             held,
             waits,
             inputs,
+            alone,
         });
         if let Some(parent) = parent {
             self[parent].children.push(id);

@@ -237,6 +237,7 @@ functions! {
     fn LLVMInstructionRemoveFromParent(*mut RawValue);
     fn LLVMIntTypeInContext(*mut RawContext, c_uint) -> *mut RawType;
     fn LLVMIsAConstant(*mut RawValue) -> *mut RawValue;
+    fn LLVMIsAConstantExpr(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAConstantInt(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAFunction(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAGlobalVariable(*mut RawValue) -> *mut RawValue;

@@ -6,6 +6,7 @@
 pub mod symbolic_log;
 
 use crate::platform::baton::Guarded;
+use crate::platform::program_memory;
 use crate::platform::sys;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -209,9 +210,17 @@ pub fn logs_accesses() -> bool {
     LOG.flags.get() & flag::ACCESSES != 0
 }
 
-/// Logs an access of memory with its value. For a read that is the value in memory now. A write is logged before it
-/// is done, so its value is added by the next call of this function or of [`settle`].
-pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), pc: usize) {
+/// Logs an access of memory with its value. For a read or an atomic operation that is the value in memory now. A plain
+/// write is logged before it is done, so its value is added by the next call of this function or of [`settle`]. `can_read`
+/// says that the program may read the memory or would crash there: asking the kernel takes longer than all else.
+pub fn access(
+    step: u32,
+    thread: u16,
+    op: Op,
+    (address, size): (usize, usize),
+    pc: usize,
+    can_read: impl FnOnce() -> bool,
+) {
     settle();
     // Logging is slow, and there may be many accesses between two steps.
     heartbeat();
@@ -226,9 +235,23 @@ pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), p
     let size = size.min(8);
     let marks = EVENT_ACCESS | u64::from(size.next_power_of_two().trailing_zeros()) << EVENT_SIZE;
     event[0].store(event[0].load(Relaxed) | marks, Relaxed);
-    event[3].store(sys::peek(address, size), Relaxed);
-    if !matches!(op, Op::MemRead | Op::AtomicLoad) {
+    if op == Op::MemWrite {
         LOG.written.set((index, address, size));
+        return;
+    }
+    let value = if can_read() { program_memory::load(address, size) } else { sys::peek(address, size) };
+    event[3].store(value, Relaxed);
+}
+
+/// Logs that a thread frees a block of this size.
+#[cold]
+pub fn freed(step: u32, thread: u16, (address, size): (usize, usize), pc: usize) {
+    settle();
+    let before = slot().report.events.load(Relaxed);
+    event(step, thread, Op::Free, address, pc);
+    let index = slot().report.events.load(Relaxed) as usize;
+    if index != before as usize {
+        wire().events[(index - 1) % MAX_EVENTS][3].store(size as u64, Relaxed);
     }
 }
 

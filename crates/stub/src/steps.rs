@@ -5,7 +5,7 @@ use crate::symbolic::{
     frame, heisen_sym_branch, heisen_sym_compare, heisen_sym_copy, heisen_sym_fill, heisen_sym_load,
     heisen_sym_pin, heisen_sym_store, heisen_sym_update,
 };
-use heisen_abi::symbolic::{Frame, operation, program as step};
+use heisen_abi::symbolic::{CALLED, Frame, operation, program as step};
 use heisen_trace::value_op::ValueOp;
 
 /// `heisen_trace::symbolic::PinReason::Foreign`.
@@ -76,7 +76,7 @@ impl Run {
 
 /// Pins an expression.
 fn pin(id: u32, value: u64, reason: u32) {
-    if id != 0 {
+    if id != 0 || reason >= CALLED {
         heisen_sym_pin(id, value, reason);
     }
 }

@@ -15,7 +15,7 @@ pub enum BugClass {
     OrderViolation,
     /// Threads wait for each other.
     Deadlock,
-    /// A wake-up came before the wait that it should have ended.
+    /// A wake-up did not reach the thread that waits: it came before the wait, or woke another thread.
     LostWakeUp,
     /// A thread went on after a wait although what it waited for was not true.
     MissedRecheck,
@@ -62,7 +62,7 @@ pub struct Moment {
     pub value: Option<u64>,
     /// The size of that value in bytes; 0 if there is none.
     pub size: u8,
-    /// That value as its type shows it: `100`, `true`, `READY`, `&queue`. Empty if there is none.
+    /// That value as its type shows it: `100`, `true`, `READY`, `&queue`. Empty if there is none, and for a wrong access.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// Its place in the source; empty if unknown.
@@ -73,6 +73,11 @@ impl Moment {
     /// Whether it reads or writes memory.
     pub fn is_access(&self) -> bool {
         self.value.is_some()
+    }
+
+    /// The value of an access as its type shows it. A wrong access, such as one to freed memory, has none.
+    pub fn shown_value(&self) -> Option<&str> {
+        self.value.and(Some(self.text.as_str())).filter(|text| !text.is_empty())
     }
 
     /// Whether it writes memory.
@@ -133,6 +138,29 @@ pub enum Remedy {
         /// Where it waits.
         place: String,
     },
+    /// A signal woke a thread that only waited again, while another one waited for the same condition variable.
+    Broadcast {
+        /// The condition variable.
+        condition: String,
+        /// The thread that the signal woke.
+        woken: ThreadId,
+        /// The thread that goes on waiting.
+        thread: ThreadId,
+        /// Where it was signalled.
+        place: String,
+    },
+    /// A thread compares a variable with what it read before. It finds the same value, but in between there was another
+    /// one (the ABA problem).
+    SameValueAgain {
+        /// The variable.
+        variable: String,
+        /// The value.
+        value: String,
+        /// The thread that compares.
+        thread: ThreadId,
+        /// Where it compares.
+        place: String,
+    },
 }
 
 impl Remedy {
@@ -141,7 +169,9 @@ impl Remedy {
         let place = match self {
             Remedy::ReleasedBetween { place, .. }
             | Remedy::LockMissing { place, .. }
-            | Remedy::WaitInLoop { place, .. } => place,
+            | Remedy::WaitInLoop { place, .. }
+            | Remedy::Broadcast { place, .. }
+            | Remedy::SameValueAgain { place, .. } => place,
             Remedy::LockOrder { .. } => return,
         };
         if place == from {
@@ -269,9 +299,13 @@ pub struct Explanation {
     /// Indices of operations of the story that the failure prevented: only passing executions have them.
     #[serde(default)]
     pub pending: Vec<usize>,
+    /// Operations of the story that a thread waits to do when the execution ends, as indices.
+    #[serde(default)]
+    pub waiting: Vec<usize>,
     /// The pairs of them that must come in this order for the failure.
     pub orderings: Vec<Ordering>,
-    /// What confirms that the orderings are necessary. `None` if they were only seen reversed in a passing execution.
+    /// What confirms that the orderings are necessary. `None` if they were only seen reversed in a passing execution. With
+    /// no orderings: the executions that were run, none of which passed.
     #[serde(default)]
     pub evidence: Option<Evidence>,
     /// The point of no return, if it was found.

@@ -157,6 +157,8 @@ ops! {
     MemRead = 74, "mem_read";
     /// Write memory that another thread reads or writes.
     MemWrite = 75, "mem_write";
+    /// Free a block of the checked heap. No scheduling point of its own; logged where accesses are.
+    Free = 84, "free";
     /// Initialise a semaphore. Only symbolic traces have this operation and those below; it is not a scheduling point.
     SemInit = 76, "sem_init";
     /// Acquire a read-write lock for reading, or give up.

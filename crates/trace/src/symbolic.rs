@@ -31,7 +31,7 @@ pub enum Operand {
 pub enum Node {
     /// The value that the event with this index has read.
     Read {
-        /// The index of an [`EventKind::Read`].
+        /// The index of an [`EventKind::Read`] or an [`EventKind::FutexWake`].
         event: u32,
         /// Its bits.
         width: u32,
@@ -109,6 +109,20 @@ impl PinReason {
     }
 }
 
+/// What a thread does in the queue of a futex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FutexAct {
+    /// It begins to wait. That the word has the expected value is a read and a branch before, in the same step.
+    Waits {
+        /// Whether the wait may time out.
+        timed: bool,
+    },
+    /// It goes on, because another thread woke it.
+    Woken,
+    /// It goes on, although no thread woke it.
+    TimedOut,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
@@ -184,6 +198,24 @@ pub enum EventKind {
         object: u64,
         /// Whether it succeeded.
         ok: bool,
+    },
+    /// A wait on a futex. Operations on futexes that are not like these two are a [`EventKind::Sync`].
+    Futex {
+        /// The address of the word.
+        word: u64,
+        /// What the thread does.
+        act: FutexAct,
+    },
+    /// Threads that wait on a futex are woken.
+    FutexWake {
+        /// The address of the word.
+        word: u64,
+        /// At most so many threads are woken.
+        most: u32,
+        /// How many were.
+        woken: u64,
+        /// The unknown of that number, of 16 bits: a [`Node::Read`].
+        node: NodeId,
     },
     /// From this step on the thread runs, until the next event of this kind. The main thread runs first.
     Runs,
@@ -271,6 +303,8 @@ pub struct SymbolicTrace {
     pub counts: Vec<(u64, u64)>,
     /// The places of atomic accesses in the code, in ascending order.
     pub atomics: Vec<u64>,
+    /// The functions without instrumentation that were called while there was more than one thread, or looked up.
+    pub called: Vec<String>,
     /// What the trace does not say.
     pub losses: Losses,
 }
@@ -333,6 +367,7 @@ impl SymbolicTrace {
                 Node::Read { event, width } | Node::Input { event, width } => {
                     let value = match &self.events[*event as usize].kind {
                         EventKind::Read { value, .. } | EventKind::Input { value, .. } => Some(*value),
+                        EventKind::FutexWake { woken, .. } => Some(*woken),
                         _ => None,
                     };
                     value.map(|value| u128::from(value) & mask(*width))
@@ -369,6 +404,8 @@ impl SymbolicTrace {
             EventKind::Read { .. }
             | EventKind::Input { .. }
             | EventKind::Sync { .. }
+            | EventKind::Futex { .. }
+            | EventKind::FutexWake { .. }
             | EventKind::Runs
             | EventKind::Pending { .. } => false,
         };

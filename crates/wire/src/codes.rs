@@ -109,6 +109,9 @@ pub mod access {
     pub const CHECK: u32 = 1;
     /// Every memory access is a scheduling point, not only those at [`Wire::points`](crate::Wire::points).
     pub const ALL: u32 = 2;
+    /// Rust's standard library must not install its handlers for overflows of the stack. With them it keeps a table of all
+    /// threads, under a lock, which has nothing to do with the program.
+    pub const NO_OVERFLOW_HANDLER: u32 = 4;
 }
 
 /// Values of [`Wire::scope_default`](crate::Wire::scope_default) and

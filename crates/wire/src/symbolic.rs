@@ -27,6 +27,8 @@ pub const MAX_CHOSEN: usize = 1 << 16;
 pub const MAX_INPUT_BYTES: usize = 8 * MAX_CHOSEN;
 /// The most bytes of names of inputs.
 pub const MAX_NAMES: usize = 1 << 16;
+/// The most functions without instrumentation that are listed.
+pub const MAX_CALLED: usize = 64;
 /// The number of reasons for which an expression is replaced by its value; see `heisen_trace::symbolic::PinReason`.
 pub const REASONS: usize = 16;
 
@@ -102,6 +104,10 @@ pub struct Header {
     pub overwritten: AtomicU64,
     /// How often expressions were replaced by their values, by the number of the reason.
     pub pinned: [AtomicU64; REASONS],
+    /// How many functions without instrumentation were called while there was more than one thread, or looked up.
+    pub called_count: AtomicU64,
+    /// The addresses of their names, each once. If there are more, the count says so.
+    pub called: [AtomicU64; MAX_CALLED],
     /// The number of threads.
     pub threads: AtomicU64,
     /// For each thread: the number of the thread that created it, and from bit 16 on its number among the threads of that
@@ -177,6 +183,27 @@ pub mod kind {
     pub const PENDING: u8 = 8;
     /// From this step on the thread runs.
     pub const RUNS: u8 = 9;
+    /// The word of a futex; the size is one of [`futex`](super::futex). Of a wake: how many threads were woken, the unknown
+    /// of that number, and from the fourth bit of the size on, how many at most.
+    pub const FUTEX: u8 = 10;
+}
+
+/// What a thread does with a futex, in the lowest bits of the size of a [`kind::FUTEX`].
+pub mod futex {
+    /// It begins to wait, until it is woken.
+    pub const WAITS: u32 = 1;
+    /// It begins to wait, with a time-out.
+    pub const WAITS_TIMED: u32 = 2;
+    /// It was woken.
+    pub const WOKEN: u32 = 3;
+    /// Its wait has timed out.
+    pub const TIMED_OUT: u32 = 4;
+    /// It wakes others.
+    pub const WAKES: u32 = 5;
+    /// The bits of the number of threads that were woken.
+    pub const COUNT_BITS: u32 = 16;
+    /// Where the number of threads that may be woken begins; the largest number that has room means all.
+    pub const MOST_SHIFT: u32 = 4;
 }
 
 /// An event:

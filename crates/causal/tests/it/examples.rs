@@ -85,3 +85,23 @@ fn fibonacci_sums() {
         assert!(status.is_proof(), "{status:?}");
     }
 }
+
+/// A thread waits on a futex until another one has set a flag. `word` is what it compares: the flag itself, or a word that
+/// nobody changes.
+fn announcement(word: u64) -> Program {
+    let waits = vec![
+        Do::Load(0, X, 1),
+        Do::JumpUnless(Expr::of(ValueOp::Eq, Expr::Reg(0), Expr::Const(0)), 3),
+        Do::FutexWait(1, word, Expr::Const(0), false),
+    ];
+    let sets = vec![Do::Store(X, 1, Expr::Const(1)), Do::FutexWake(0, word, 1)];
+    Program { code: vec![vec![Do::Create(1), Do::Create(2), Do::Join(0)], waits, sets], ..Program::default() }
+}
+
+#[test]
+fn a_wake_up_is_lost_where_the_word_does_not_change() {
+    let Searched { outcomes, status, first } = search(&announcement(1), 1_000);
+    assert!(!outcomes.stuck.is_empty() && first.is_some_and(|first| first <= 3), "{status:?}");
+    let Searched { outcomes, status, .. } = search(&announcement(0), 1_000);
+    assert!(outcomes.stuck.is_empty() && status.is_proof(), "{status:?}");
+}

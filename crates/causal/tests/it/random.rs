@@ -109,6 +109,11 @@ fn conditions() {
 }
 
 #[test]
+fn futexes() {
+    compare(seeds(150), Features::Futexes, false);
+}
+
+#[test]
 fn semaphores() {
     compare(seeds(100), Features::Semaphores, false);
 }
@@ -126,6 +131,7 @@ fn barriers() {
 #[test]
 fn meetings() {
     compare(seeds(50), Features::Conditions, true);
+    compare(seeds(50), Features::Futexes, true);
     compare(seeds(20), Features::Semaphores, true);
     compare(seeds(20), Features::Locks, true);
     compare(seeds(20), Features::Barriers, true);

@@ -7,6 +7,7 @@
 use crate::cli::args::{Color, ReplayArgs, ResultArgs, SearchArgs};
 use crate::cli::exit;
 use clap::{Parser, Subcommand};
+use heisen_engine::check::Kind;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -187,8 +188,9 @@ pub struct Output {
     pub color: Color,
 }
 
-/// The only build option that is not an option of cargo.
+/// The build options that are not options of cargo.
 pub const WITH_STD: &str = "--with-std";
+pub const SYMBOLIC: &str = "--symbolic";
 
 /// Options that make one build differ from another. A schedule file records them for its replay.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -229,6 +231,11 @@ pub struct Build {
     /// Instrument Rust's standard library as well
     #[arg(long, help_heading = "Scheduling points")]
     pub with_std: bool,
+
+    /// Make a symbolic build, which instruments expressions and Rust's standard library as well;
+    /// --strategy causal and --inputs make one by themselves
+    #[arg(long, help_heading = "Scheduling points")]
+    pub symbolic: bool,
 }
 
 /// Options that select targets of the packages.
@@ -312,7 +319,12 @@ impl Words {
 }
 
 impl Build {
-    /// The options as words of a command line: cargo's options, and `--with-std`.
+    /// The same build, symbolic if the search needs that.
+    pub fn for_search(&self, search: &SearchArgs) -> Build {
+        Build { symbolic: self.symbolic || search.kind() == Kind::Causal, ..self.clone() }
+    }
+
+    /// The options as words of a command line: cargo's options, `--with-std` and `--symbolic`.
     pub fn words(&self) -> Vec<OsString> {
         let mut words = Words::default();
         words.each("--package", &self.package);
@@ -323,7 +335,9 @@ impl Build {
         words.flag("--no-default-features", self.no_default_features);
         words.flag("--release", self.release);
         words.each("--profile", &self.profile);
-        words.flag(WITH_STD, self.with_std);
+        // A symbolic build has the standard library anyway.
+        words.flag(WITH_STD, self.with_std && !self.symbolic);
+        words.flag(SYMBOLIC, self.symbolic);
         words.0
     }
 }
@@ -393,5 +407,25 @@ mod tests {
         assert_eq!(args.search.bound, Some(3));
         assert_eq!(args.filters.names, ["name"]);
         assert_eq!(args.filters.skip, ["no"]);
+    }
+
+    #[test]
+    fn the_search_decides_whether_the_build_is_symbolic() {
+        for (options, expected) in [
+            ("", ""),
+            ("--with-std", "--with-std"),
+            ("--symbolic", "--symbolic"),
+            ("--symbolic --with-std", "--symbolic"),
+            ("--strategy causal --with-std --release", "--release --symbolic"),
+            ("--inputs", "--symbolic"),
+            ("--strategy dpor", ""),
+        ] {
+            let line = format!("cargo-heisen run {options}");
+            let Command::Run(args) = Args::parse_from(line.split_whitespace()).command else {
+                panic!("not run")
+            };
+            let words = args.build.for_search(&args.search).words();
+            assert_eq!(words.join(" ".as_ref()), expected, "{options}");
+        }
     }
 }

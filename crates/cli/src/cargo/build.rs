@@ -4,7 +4,7 @@
 //! and procedural macros, which run at compile time, from the program, and gives our flags to the program
 //! only.
 
-use super::args::{Cargo, Targets, WITH_STD};
+use super::args::{Cargo, SYMBOLIC, Targets, WITH_STD};
 use super::workspace::{Workspace, cargo, no_cargo};
 use super::{Failure, flags};
 use crate::cli::args::Color;
@@ -44,7 +44,8 @@ impl Mode {
 #[derive(Clone, Copy, Debug)]
 pub struct BuildRequest<'a> {
     pub mode: Mode,
-    /// The options that make it differ from other builds: cargo's options, and `--with-std`.
+    /// The options that make it differ from other builds: cargo's options, `--with-std` and
+    /// `--symbolic`.
     pub words: &'a [OsString],
     pub cargo: &'a Cargo,
     pub quiet: bool,
@@ -107,8 +108,12 @@ pub fn build(workspace: &Workspace, order: &BuildRequest<'_>) -> Result<Vec<Exec
         command.arg("--no-run");
     }
     command.args(["--message-format=json-render-diagnostics", "--target", TARGET]);
-    let (ours, cargos): (Vec<_>, Vec<_>) = order.words.iter().partition(|word| *word == WITH_STD);
-    command.arg("--target-dir").arg(&workspace.target).args(cargos).args(order.cargo.words());
+    let (ours, cargos): (Vec<_>, Vec<_>) =
+        order.words.iter().partition(|word| [WITH_STD, SYMBOLIC].map(OsStr::new).contains(&word.as_os_str()));
+    let symbolic = ours.iter().any(|word| *word == SYMBOLIC);
+    // Cargo cannot tell from its own options that an executable is symbolic.
+    let target = if symbolic { workspace.target.join("symbolic") } else { workspace.target.clone() };
+    command.arg("--target-dir").arg(target).args(cargos).args(order.cargo.words());
     command.args(["--color", order.color.word()]);
     if order.quiet {
         command.arg("--quiet");
@@ -123,6 +128,7 @@ pub fn build(workspace: &Workspace, order: &BuildRequest<'_>) -> Result<Vec<Exec
         flags::add(&mut command, &instrument::rust_flags()?);
     } else {
         let whole = StdBuild::new(&rustc(), flags::linker().unwrap_or_else(|| "cc".into()))?;
+        let whole = if symbolic { whole.symbolic() } else { whole };
         flags::add(&mut command, &whole.flags);
         command.envs(whole.environment).envs(across_crates(order.words));
     }

@@ -55,6 +55,15 @@ fn extent(explored: &Finished) -> String {
         None => {}
     }
     let below = if outcome.has_caveats() { ", see below" } else { "" };
+    if options.strategy == Kind::Causal {
+        return match (outcome.complete(), outcome.status.rounds) {
+            (true, None) => format!("all paths{below}"),
+            (true, Some(rounds)) => {
+                format!("all paths, {} of a waiting loop{below}", count(rounds.into(), "round"))
+            }
+            (false, _) => format!("not all paths{below}"),
+        };
+    }
     if outcome.status.exhaustive && outcome.complete() {
         return format!("all schedules{below}");
     }

@@ -16,6 +16,7 @@ use crate::render::place::from_here;
 use crate::render::result_file::check_files;
 use heisen_engine::Error;
 use heisen_engine::check::session::Session;
+use heisen_engine::check::{Kind, Options};
 use heisen_engine::program::Program;
 use heisen_trace::Schedule;
 use std::ffi::{OsStr, OsString};
@@ -56,7 +57,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         ..Targets::default()
     };
     targets.bins = targets.bin.is_empty() && targets.example.is_empty();
-    let words = build::words(args.build.words(), &targets);
+    let words = build::words(args.build.for_search(&args.search).words(), &targets);
     let order = BuildRequest {
         mode: Mode::Programs,
         words: &words,
@@ -68,6 +69,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let mut program = Program::find(executable.path.as_os_str(), args.args)?;
     program.at_ready = args.search.at_ready;
     program.environment = executable.environment;
+    check_build(&program, &options)?;
     let place = Place {
         directory: &from_here(&directory),
         name: &program.short_name(),
@@ -80,6 +82,19 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let session = Session::new(program, options);
     let finished = check::explore(session, stop.clone(), output.quiet, place.directory)?;
     Ok(check::conclude(&finished, &place, &output.results, output.quiet, output.color)?)
+}
+
+/// Whether the program was built as the search needs it. The linker leaves programs as they are that use Rust's standard
+/// library as a shared library.
+pub fn check_build(program: &Program, options: &Options) -> Result<(), Error> {
+    if options.strategy != Kind::Causal || program.symbolic {
+        return Ok(());
+    }
+    Err(Error::Input(format!(
+        "{} could not be built symbolically, which --strategy causal needs, because it does not contain Rust's standard \
+         library (as tests of procedural macros do not); choose another strategy for it",
+        program.path.display()
+    )))
 }
 
 /// The only program, or the one that `cargo run` would run by default.

@@ -32,7 +32,7 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     check::check_places(&directory)?;
     check_files(&args.output.results.files(), true)?;
     let options = search_options::options(&args.search, &[], stop)?;
-    let words = build::words(args.build.words(), &args.targets);
+    let words = build::words(args.build.for_search(&args.search).words(), &args.targets);
     let order = BuildRequest {
         mode: Mode::Tests,
         words: &words,
@@ -129,6 +129,7 @@ impl TestRun<'_> {
         program.test_program = false;
         program.directory = Some(executable.directory.clone());
         program.environment = executable.environment.clone();
+        super::program::check_build(&program, &self.options)?;
         let options = search_options::options_for(&program, &self.args.search, self.options.clone());
         let session = Session::new(program, options);
         let finished = check::explore(session, self.stop.clone(), self.args.output.quiet, self.directory)?;

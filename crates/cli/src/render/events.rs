@@ -21,7 +21,7 @@ pub fn json(recorded: &RecordedEvent) -> Value {
         "thread": moment.thread.to_string(),
         "op": moment.op.name(),
         "object": moment.object,
-        "value": moment.value.map(|_| &moment.text),
+        "value": moment.shown_value(),
         "size": (moment.size > 0).then_some(moment.size),
         "done": recorded.done,
         "place": moment.place,
@@ -137,7 +137,7 @@ impl<'a> State<'a> {
         let past = events.partition_point(|event| event.event.moment.step <= step);
         let (past, future) = events.split_at(past);
         let mut last = BTreeMap::new();
-        for event in past.iter().filter(|event| event.event.moment.is_access()) {
+        for event in past.iter().filter(|event| event.event.moment.shown_value().is_some()) {
             last.insert(event.address, event);
         }
         let mut variables: Vec<&RecordedEvent> = last.into_values().collect();
@@ -169,7 +169,7 @@ impl<'a> State<'a> {
             let moment = &recorded.event.moment;
             json!({
                 "name": moment.object,
-                "value": moment.value.map(|_| &moment.text),
+                "value": moment.shown_value(),
                 "size": moment.size,
                 "by": if moment.writes() { "write" } else { "read" },
                 "thread": moment.thread.to_string(),

@@ -21,9 +21,21 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
         "" => String::new(),
         objects => format!(" on {}", names(&objects.split(", ").collect::<Vec<_>>())),
     };
+    let is_lock = |moment: &Moment| moment.op == Op::Lock;
+    let about = match explanation.class {
+        // Without accesses, all that is known are the sections.
+        BugClass::AtomicityViolation if explanation.story.iter().all(is_lock) => {
+            format!(": two sections{}", about.replacen(" on ", " of ", 1))
+        }
+        _ => about,
+    };
     let orders = explanation.orderings.is_empty();
     if explanation.out_of_time && explanation.class == BugClass::Unclassified && orders {
         line(&mut out, &format!("\n  why: unknown: {NOT_COMPARED}"));
+        return out;
+    }
+    if let (true, Some(found)) = (orders, explanation.evidence) {
+        line(&mut out, &format!("\n  why: unknown: {} (heisen explain runs more)", evidence(found, 0)));
         return out;
     }
     let class = match explanation.class {
@@ -65,20 +77,30 @@ fn line(out: &mut String, text: &str) {
 /// The operations that matter, one a line. Those of other threads than the first are indented.
 fn story(out: &mut String, explanation: &Explanation, paint: Paint) {
     let Some(first) = explanation.story.first() else { return };
-    let words = |moment: &Moment| {
+    let words = |(index, moment): (usize, &Moment)| {
         let indent = if moment.thread == first.thread { "" } else { "  " };
-        format!("{indent}{} {}", moment.thread, deed(moment))
+        let deed = match explanation.waiting.contains(&index) {
+            true => format!("waits for {}", moment.object),
+            false => deed(moment),
+        };
+        format!("{indent}{} {deed}", moment.thread)
     };
-    let width = explanation.story.iter().map(|moment| words(moment).chars().count()).max().unwrap_or(0);
+    let all = || explanation.story.iter().enumerate();
+    let width = all().map(|moment| words(moment).chars().count()).max().unwrap_or(0);
+    let mut last = String::new();
     let between = explanation.story.iter().position(|moment| moment.thread != first.thread);
-    for (index, moment) in explanation.story.iter().enumerate() {
+    for (index, moment) in all() {
         let mark = match explanation.class {
             _ if explanation.pending.contains(&index) => "   <- had not happened yet",
             BugClass::AtomicityViolation if between == Some(index) => "   <- in between",
             _ => "",
         };
-        let text = format!("       {:width$}   {}{mark}", words(moment), paint.faint(&moment.place));
-        line(out, text.trim_end());
+        let text = format!("       {:width$}   {}{mark}", words((index, moment)), paint.faint(&moment.place));
+        // A statement may do the same operation twice.
+        if text != last {
+            line(out, text.trim_end());
+        }
+        last = text;
     }
 }
 
@@ -95,8 +117,8 @@ pub fn deed(moment: &Moment) -> String {
         op => verb(op),
     };
     let object = if moment.object.is_empty() { String::new() } else { format!(" {}", moment.object) };
-    match moment.value {
-        Some(_) => format!("{verb}{object} = {}", moment.text),
+    match moment.shown_value() {
+        Some(value) => format!("{verb}{object} = {value}"),
         None => format!("{verb}{object}"),
     }
 }
@@ -130,10 +152,16 @@ fn distinction(moment: &Moment, story: &[Moment]) -> String {
         String::new()
     } else if !moment.place.is_empty() && differs(|moment| &moment.place) {
         format!(" ({})", moment.place)
-    } else if moment.is_access() && differs(|moment| &moment.text) {
-        format!(" (value {})", moment.text)
+    } else if let Some(value) = moment.shown_value()
+        && differs(|moment| &moment.text)
+    {
+        format!(" (value {value})")
     } else {
-        String::new()
+        let called_so = |other: &&Moment| *other == moment || same.contains(other);
+        let number = story.iter().filter(called_so).position(|other| other == moment);
+        const ORDINALS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
+        let ordinal = number.and_then(|number| ORDINALS.get(number));
+        ordinal.map_or(String::new(), |ordinal| format!(" (the {ordinal})"))
     }
 }
 
@@ -173,7 +201,15 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
                 format!("the access in between holds `{lock}`, {thread} does not ({place})")
             }
             Remedy::WaitInLoop { thread, variable, place } => format!(
-                "{thread} does not read `{variable}` again after its wait ({place}); a loop around the wait would"
+                "{thread} does not check `{variable}` again after its wait ({place}); a loop around the wait would"
+            ),
+            Remedy::Broadcast { condition, woken, thread, place } => format!(
+                "the signal of `{condition}` ({place}) wakes {woken}, which only waits again, and not {thread}; a \
+                 broadcast would wake both"
+            ),
+            Remedy::SameValueAgain { variable, value, thread, place } => format!(
+                "{thread} compares `{variable}` and finds {value} again ({place}), but it was changed in between (ABA); \
+                 a counter in `{variable}` would show that"
             ),
             Remedy::LockOrder { locks } => {
                 let locks: Vec<&str> = locks.iter().map(String::as_str).collect();
@@ -194,7 +230,11 @@ pub const OUT_OF_TIME: &str =
 
 /// What confirms so many orderings, in a sentence.
 pub fn evidence(found: Evidence, orderings: usize) -> String {
-    let with = if orderings == 1 { "this order" } else { "these orders" };
+    let with = match orderings {
+        0 => return format!("{} that Heisen has run nearby failed, too", executions(found.failing)),
+        1 => "this order",
+        _ => "these orders",
+    };
     let passed = paint::number(found.passing as u64);
     format!("{} run with {with} failed, {passed} passed without", executions(found.failing))
 }
@@ -243,7 +283,7 @@ pub fn name_all(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match (name.as_str(), field.as_u64()) {
-                    ("thread", Some(number)) => *field = format!("T{number}").into(),
+                    ("thread" | "woken", Some(number)) => *field = format!("T{number}").into(),
                     ("op", _) => {
                         if let Ok(op) = serde_json::from_value::<Op>(field.clone()) {
                             *field = op.name().into();
@@ -259,6 +299,11 @@ pub fn name_all(value: &mut Value) {
 
 /// The complete form: the short one, and both executions as diagrams of what differs, of at most this width.
 pub fn complete(explanation: &Explanation, paint: Paint, width: usize) -> String {
+    if let (true, Some(found), false) =
+        (explanation.orderings.is_empty(), explanation.evidence, explanation.out_of_time)
+    {
+        return format!("\n  why: unknown: {}, so there is nothing to compare with\n", evidence(found, 0));
+    }
     let mut out = short(explanation, paint);
     if explanation.failing.is_empty() && explanation.passing.is_empty() {
         if !explanation.out_of_time {
@@ -451,6 +496,16 @@ mod tests {
         two.story[3].place = "account.c:31".into();
         let text = short(&two, Paint::plain());
         assert!(text.contains("and with T1's write (value -1) before T2's write\n"), "{text}");
+    }
+
+    #[test]
+    fn that_nothing_passes_is_said() {
+        let evidence = Some(Evidence { failing: 49, passing: 0 });
+        let nothing = Explanation { evidence, ..Explanation::default() };
+        let fails = "\n  why: unknown: all 49 executions that Heisen has run nearby failed, too";
+        assert_eq!(short(&nothing, Paint::plain()), format!("{fails} (heisen explain runs more)\n"));
+        let complete = complete(&nothing, Paint::plain(), 100);
+        assert_eq!(complete, format!("{fails}, so there is nothing to compare with\n"));
     }
 
     #[test]

@@ -285,6 +285,53 @@ fn accesses_of_memory_are_explored() {
     }
 }
 
+/// Two threads add to a counter in two steps, or to another one under a lock.
+const ADDING: &str = r#"
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::Mutex;
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+static LOCKED: Mutex<u32> = Mutex::new(0);
+
+fn in_two_steps() {
+    COUNT.store(COUNT.load(SeqCst) + 1, SeqCst);
+}
+
+fn under_a_lock() {
+    *LOCKED.lock().unwrap() += 1;
+}
+
+fn main() {
+    let add = if std::env::args().count() > 1 { under_a_lock } else { in_two_steps };
+    let other = std::thread::spawn(add);
+    add();
+    other.join().unwrap();
+    assert_eq!(COUNT.load(SeqCst) + *LOCKED.lock().unwrap(), 2);
+}
+"#;
+
+/// The locks of Rust are futexes, and what its standard library does beside the program does not get in the way.
+#[test]
+fn the_solver_driven_search_builds_symbolically() {
+    let sandbox = package(&[("src/main.rs", ADDING)]);
+    let search = ["run", "--strategy", "causal", "--no-explain", "--no-minimise", "--json", "-"];
+    let ran = sandbox.cargo_heisen(&search).expect(1);
+    let bug = ran.json();
+    assert_eq!(bug["findings"][0]["kind"], "panic", "{bug:#}");
+    assert!(bug["executions"].as_u64().is_some_and(|count| count <= 4), "{bug:#}");
+    // The schedule file says how to build the program, which lies in a directory of its own.
+    let schedule = bug["findings"][0]["schedule"].as_str().expect("a schedule file");
+    let text = std::fs::read_to_string(sandbox.path(schedule)).expect("the schedule file");
+    assert!(text.contains("# cargo build [\"--symbolic\",\"--bins\"]"), "{text}");
+    assert!(text.contains("/target/heisen/symbolic/"), "{text}");
+    sandbox.cargo_heisen(&["replay", schedule]).expect(1);
+    // The same build, with an argument.
+    let ran = sandbox.cargo_heisen(&[&search[..], &["--rounds", "2", "--", "fixed"]].concat()).expect(0);
+    let proven = ran.json();
+    assert_eq!((&proven["verdict"], &proven["complete"]), (&"clean".into(), &true.into()), "{proven:#}");
+    assert_eq!(proven["rounds"], 2, "{proven:#}");
+}
+
 const KINDS: &str = r#"
 #[cfg(test)]
 mod tests {

@@ -209,8 +209,8 @@ fn published_examples() {
     check_examples("published");
 }
 
-/// The first screen of each published bug shows the two lines that the published fix changes or guards. They are marked
-/// in the extracts.
+/// The first screen of each published bug shows the two lines that the published fix changes or guards, and an order with
+/// which the program passed. The lines are marked in the extracts.
 #[test]
 fn the_first_screen_shows_the_lines_of_the_fix() {
     const SCREEN: usize = 40;
@@ -224,6 +224,7 @@ fn the_first_screen_shows_the_lines_of_the_fix() {
         let directory = scratch();
         let ran = run(heisen(directory.path()).arg("check").arg(path)).expect(1);
         let screen: Vec<&str> = ran.out.lines().take(SCREEN).collect();
+        assert!(screen.iter().any(|line| line.contains("it passed with")), "no order in\n{}", ran.out);
         for place in fixed {
             // Line 5 is not line 53.
             let is_there = |line: &&str| {

@@ -117,6 +117,43 @@ fn the_largest_sum_is_found_and_no_larger_one_is() {
 }
 
 #[test]
+fn a_lost_wake_up_of_a_futex_is_found() {
+    if !has_clang() {
+        return;
+    }
+    // A thread waits until another one has set a flag. `word` is what it compares.
+    let sandbox = Sandbox::new();
+    let program = |word: &str| {
+        format!(
+            "#include <linux/futex.h>
+            #include <pthread.h>
+            #include <stdatomic.h>
+            #include <sys/syscall.h>
+            #include <unistd.h>
+            static atomic_uint flag, other;
+            static void *waits(void *a) {{
+                while (!flag) syscall(SYS_futex, &{word}, FUTEX_WAIT, 0, 0, 0, 0);
+                return a;
+            }}
+            int main(void) {{
+                pthread_t a;
+                pthread_create(&a, 0, waits, 0);
+                flag = 1;
+                syscall(SYS_futex, &{word}, FUTEX_WAKE, 1, 0, 0, 0);
+                pthread_join(a, 0);
+                return 0;
+            }}"
+        )
+    };
+    sandbox.write("lost.c", program("other"));
+    sandbox.write("kept.c", program("flag"));
+    let lost = searched(&sandbox, 1, &["--strategy", "causal", "lost.c"]);
+    assert_eq!(lost["findings"][0]["kind"], "deadlock", "{lost:#}");
+    let kept = searched(&sandbox, 0, &["--strategy", "causal", "kept.c"]);
+    assert_eq!((&kept["verdict"], &kept["complete"]), (&json!("clean"), &json!(true)), "{kept:#}");
+}
+
+#[test]
 fn a_division_by_zero_is_found_although_nobody_reads_its_result() {
     if !has_clang() {
         return;

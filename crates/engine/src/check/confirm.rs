@@ -6,7 +6,7 @@ use super::options::Kind;
 use super::outcome::Tally;
 use super::predictions;
 use crate::error::Result;
-use crate::explain::close_up::{Closeup, Recorder};
+use crate::explain::close_up::{Closeup, Recorder, circle};
 use crate::explain::divergence;
 use crate::explain::divergence::Difference;
 use crate::explain::explanation::explain;
@@ -18,8 +18,9 @@ use crate::process::recorded_input;
 use crate::process::run_config::{Output, RunConfig, Symbolic};
 use crate::process::slots::{Detail, Job, Operation};
 use crate::process::zygote::Zygote;
-use heisen_trace::finding::Minimised;
-use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
+use heisen_trace::finding::{Minimised, SwitchKind, ThreadEnd};
+use heisen_trace::{Finding, FindingKind, Note, Plan, Policy, Stack};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,45 @@ const MORE_CLOSE_UPS: usize = 9;
 /// How long the schedule of a finding is minimised. The number of runs is the usual limit, so that the result does not
 /// depend on the speed of the machine; few programs are so slow that the time comes first.
 const EFFORT: Effort = Effort { runs: 5_000, time: Duration::from_secs(5), fewest: false };
+
+/// The steps of a candidate for an endless schedule: so many times those up to the last switch, and so many more.
+const ENDLESS_FACTOR: u32 = 4;
+const ENDLESS_STEPS: u32 = 20_000;
+
+fn preemptions(closeup: &Closeup) -> u32 {
+    closeup.switches.iter().filter(|switch| switch.kind == SwitchKind::Preempt).count() as u32
+}
+
+/// Whether two executions fail in the same way.
+fn is_same_failure(one: &Closeup, other: &Closeup) -> bool {
+    let kind = one.verdict.as_ref().map(|verdict| verdict.kind);
+    let same = match kind {
+        Some(FindingKind::Livelock | FindingKind::GoodSamaritan) => repeats_the_same(one, other),
+        Some(FindingKind::Deadlock) => {
+            let waits = waits_in_circle(one);
+            !waits.is_empty() && waits == waits_in_circle(other)
+        }
+        _ => false,
+    };
+    one.signature() == other.signature() || same && kind == other.verdict.as_ref().map(|verdict| verdict.kind)
+}
+
+/// The locks of a circle, with the places where threads wait for them. Who waits besides is chance.
+fn waits_in_circle(closeup: &Closeup) -> BTreeSet<(String, String)> {
+    let place = |end: &ThreadEnd| end.stack.place().map_or(String::new(), |frame| frame.place());
+    circle(&closeup.threads).into_iter().map(|end| (end.object.clone(), place(end))).collect()
+}
+
+/// Whether the threads of two endless executions repeat the same operations. Where they were when the steps were over is
+/// chance.
+fn repeats_the_same(one: &Closeup, other: &Closeup) -> bool {
+    let repeated = |closeup: &Closeup| -> BTreeSet<(u16, u8, String)> {
+        let steps = closeup.cycle.iter().flat_map(|cycle| &cycle.steps);
+        let place = |stack: &Stack| stack.place().map_or(String::new(), |frame| frame.place());
+        steps.map(|step| (step.thread.0, step.op as u8, place(&step.stack))).collect()
+    };
+    one.thread == other.thread && repeated(one) == repeated(other)
+}
 
 /// What the close-up and the replay of a failure have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +129,7 @@ impl Confirmer<'_> {
             self.tally.unconfirmed += 1;
             return Ok(Confirmation::Unconfirmed);
         }
-        let endless = matches!(verdict.kind, FindingKind::Livelock | FindingKind::GoodSamaritan);
+        let endless = verdict.is_endless();
         if endless && !is_worth_a_close_up(self.tally.too_long) {
             self.tally.too_long += 1;
             return Ok(Confirmation::TooLong);
@@ -188,17 +228,22 @@ impl Confirmer<'_> {
         verdict: &Verdict,
         closeup: Closeup,
     ) -> Result<(Closeup, Option<Minimised>, Option<Plan>)> {
-        // An endless execution takes long, and input from outside may differ in each execution.
-        let endless = matches!(verdict.kind, FindingKind::Livelock | FindingKind::GoodSamaritan);
-        if !self.case.options.minimise || endless || closeup.outside || closeup.switches.is_empty() {
+        // Input from outside may differ in each execution.
+        if !self.case.options.minimise || closeup.outside || closeup.switches.is_empty() {
             return Ok((closeup, None, None));
         }
-        let signature = closeup.signature();
         // Backtraces take most of the time of executions that print them.
         let without = recorder.config.without_backtraces();
-        let fast = Recorder { config: without.as_ref().unwrap_or(recorder.config), ..*recorder };
+        let mut config = without.as_ref().unwrap_or(recorder.config).clone();
+        if verdict.is_endless() {
+            // Candidates are shorter than the steps that tell an endless execution from a long one. The result is not.
+            let last = closeup.switches.last().map_or(0, |switch| switch.step);
+            config.steps =
+                config.steps.min(last.saturating_mul(ENDLESS_FACTOR).saturating_add(ENDLESS_STEPS));
+        }
+        let fast = Recorder { config: &config, ..*recorder };
         let target = (fast.runtime, fast.program, fast.config);
-        let mut same_place = |plan: &Plan| Ok(fast.record(Job::Plan(plan))?.signature() == signature);
+        let mut same_place = |plan: &Plan| Ok(is_same_failure(&fast.record(Job::Plan(plan))?, &closeup));
         let effort = Effort { fewest: self.case.options.strategy == Kind::Icb, ..EFFORT };
         let simplest = match minimise(target, recorder.expect_exit, plan, verdict, &mut same_place, effort) {
             // The finding does not depend on it.
@@ -209,11 +254,13 @@ impl Confirmer<'_> {
             return Ok((closeup, None, None));
         };
         let again = recorder.record(Job::Plan(&simplest.plan))?;
-        if again.signature() != signature || again.outside || again.too_long {
+        if !is_same_failure(&again, &closeup) || again.outside || again.too_long {
             return Ok((closeup, None, None));
         }
-        let minimised = Minimised { from: simplest.before, runs: simplest.runs };
-        let fewer = simplest.preemptions < simplest.before;
+        // The log of an endless execution may lack some of its preemptions.
+        let (before, after) = (preemptions(&closeup), preemptions(&again));
+        let minimised = Minimised { from: before, runs: simplest.runs };
+        let fewer = after < before;
         Ok((again, fewer.then_some(minimised), Some(simplest.plan)))
     }
 

@@ -96,6 +96,9 @@ pub struct Tally {
     /// Whether the program has asked for inputs, as far as symbolic traces show it.
     #[serde(default)]
     pub asks_for_inputs: bool,
+    /// The functions without instrumentation that executions with a symbolic trace have called.
+    #[serde(default)]
+    pub called: BTreeSet<String>,
     /// The data races seen.
     #[serde(default)]
     pub races: RaceLog,

@@ -210,7 +210,10 @@ impl ResultTaker<'_, '_> {
         // Samplers count classes themselves: they ask for the class of only some executions.
         tally.classes.extend(run.execution.fingerprint.filter(|_| !search.samples()));
         tally.instrumented |= run.instrumented;
-        tally.asks_for_inputs |= run.execution.symbolic.as_ref().is_some_and(|trace| trace.reads_inputs());
+        if let Some(trace) = &run.execution.symbolic {
+            tally.asks_for_inputs |= trace.reads_inputs();
+            tally.called.extend(trace.called.iter().cloned());
+        }
         if self.points.is_full() {
             tally.add_note(Note::TooManyPoints);
         }

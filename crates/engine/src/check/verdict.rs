@@ -181,7 +181,8 @@ impl State<'_> {
         let has_heap = self.case.options.world.heap != Some(false) && !self.tally.has_note(Note::NoHeap);
         let divided = self.case.program.symbolic && has_heap;
         let reads = !self.case.options.world.marked.is_empty();
-        let names = foreign::dependent(&bytes, divided, reads);
+        let all_code = uninstrumented::uninstrumented_code(self.case.program).is_empty();
+        let names = foreign::dependent(&bytes, divided, &self.tally.called, (all_code, reads));
         let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = match names.len().saturating_sub(SHOWN) {
             0 => String::new(),

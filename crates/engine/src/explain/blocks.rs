@@ -64,6 +64,14 @@ impl Blocks {
         Blocks { chosen, blocks, cost }
     }
 
+    /// Without the blocks after the last choice, for an execution that does not end: they only repeat.
+    pub(crate) fn up_to_last_choice(mut self) -> Blocks {
+        let last = self.chosen.last().map_or(0, |decision| decision.step);
+        self.blocks.retain(|block| block.start <= last);
+        (self.cost.blocks, self.cost.steps) = (self.blocks.len(), last);
+        self
+    }
+
     pub(crate) fn cost(&self) -> Cost {
         self.cost
     }

@@ -9,8 +9,8 @@
 //! variable would count: main initialises it, a thread sets it, main reads it.
 
 use super::compare::Flow;
-use heisen_trace::ThreadId;
 use heisen_trace::explanation::{BugClass, Moment, Ordering, Remedy};
+use heisen_trace::{Op, ThreadId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The class of a bug and the operations that show it.
@@ -21,6 +21,8 @@ pub(crate) struct Classified {
     pub(crate) story: Vec<Moment>,
     /// Operations of the story that only passing executions have.
     pub(crate) pending: Vec<usize>,
+    /// Operations of the story that a thread waits to do in the end.
+    pub(crate) waiting: Vec<usize>,
     pub(crate) orderings: Vec<Ordering>,
     pub(crate) remedies: Vec<Remedy>,
 }
@@ -41,6 +43,7 @@ impl Classified {
             object: String::new(),
             story: Vec::new(),
             pending: Vec::new(),
+            waiting: Vec::new(),
             orderings: Vec::new(),
             remedies: Vec::new(),
         }
@@ -68,7 +71,9 @@ impl Classified {
             .iter()
             .map(|&(first, second)| Ordering { first: now(first), second: now(second) })
             .collect();
-        self.pending = self.pending.iter().map(|&index| now(index)).collect();
+        for indices in [&mut self.pending, &mut self.waiting] {
+            indices.iter_mut().for_each(|index| *index = now(*index));
+        }
         self.story = order.iter().map(|&index| self.story[index].clone()).collect();
     }
 
@@ -144,7 +149,8 @@ pub(crate) fn classify(
     // What the failing thread read last, and saw differently, is closest to the failure.
     let mut addresses: Vec<u64> = Vec::new();
     let own = differing.iter().rev().filter(|&&i| Some(failing.moment(i).thread) == failed);
-    for &index in own.chain(differing.iter()) {
+    let nearest_first: Vec<usize> = own.chain(differing.iter()).copied().collect();
+    for &index in &nearest_first {
         let address = failing.observed[index].address;
         if !addresses.contains(&address) {
             addresses.push(address);
@@ -168,7 +174,7 @@ pub(crate) fn classify(
         .map(|triple| atomicity(failing, passing, triple, failed))
         .or_else(|| interrupted(true).next())
         .or_else(unfinished)
-        .or_else(|| order(failing, passing, &differing))
+        .or_else(|| order(failing, passing, &nearest_first))
         .or_else(|| interrupted(false).next())
 }
 
@@ -364,14 +370,17 @@ fn atomicity(failing: &Flow, passing: &[Flow], triple: Triple, failed: Option<Th
     }
     Classified {
         object: failing.moment(first).object.clone(),
-        remedies: lock_remedies(failing, triple),
+        remedies: lock_remedies(failing, triple)
+            .into_iter()
+            .chain(same_value_again(failing, address))
+            .collect(),
         story: story.iter().map(|&i| failing.moment(i).clone()).collect(),
         orderings,
         ..Classified::new(BugClass::AtomicityViolation)
     }
 }
 
-/// The first read that sees a value too early or too late.
+/// The first of these reads that sees a value too early or too late.
 fn order(failing: &Flow, passing: &[Flow], differing: &[usize]) -> Option<Classified> {
     let nearest = passing.first()?;
     differing.iter().find_map(|&read| {
@@ -393,6 +402,30 @@ fn order(failing: &Flow, passing: &[Flow], differing: &[usize]) -> Option<Classi
             story: story.map(|index| failing.moment(index).clone()).to_vec(),
             orderings: vec![Ordering { first: 0, second: 1 }],
             ..Classified::new(BugClass::OrderViolation)
+        })
+    })
+}
+
+/// The ABA problem: a thread reads a value and compares it later; the value is the same, but it was another one meanwhile.
+fn same_value_again(flow: &Flow, address: u64) -> Option<Remedy> {
+    let accesses: Vec<usize> = (0..flow.observed.len())
+        .filter(|&i| is_access(flow, i) && flow.observed[i].address == address)
+        .collect();
+    accesses.iter().enumerate().find_map(|(at, &compared)| {
+        let (event, own) = (flow.moment(compared), |i: usize| flow.moment(i).thread);
+        if event.op != Op::AtomicCas {
+            return None;
+        }
+        let before = &accesses[..at];
+        let seen = before.iter().rposition(|&i| own(i) == event.thread)?;
+        let (value, others) = (flow.moment(before[seen]).value, &before[seen + 1..]);
+        let writes: Vec<&Moment> = others.iter().map(|&i| flow.moment(i)).filter(|m| m.writes()).collect();
+        let again = writes.last().filter(|last| last.value == value)?;
+        writes.iter().any(|write| write.value != value).then(|| Remedy::SameValueAgain {
+            variable: event.object.clone(),
+            value: again.text.clone(),
+            thread: event.thread,
+            place: event.place.clone(),
         })
     })
 }

@@ -28,13 +28,15 @@ use crate::process::symbolic_trace::Misfit;
 use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
 pub(crate) use blocked::takes;
+use describe::block_name;
 use globals::Globals;
 use heisen_inspect::Symbols;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, GlobalValues, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
-use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
+use heisen_trace::{CodePlace, End, Finding, FindingKind, Op, Race, Schedule, Stack, ThreadId, World};
 use heisen_wire::Wire;
+pub(crate) use messages::circle;
 pub use messages::panic_words;
 use messages::{abort_words, describe_deadlock};
 use moments::{Names, Wanted};
@@ -211,6 +213,9 @@ impl Recorder<'_> {
         let output = zygote.end_output();
         if !outside {
             self.complete_moments(job, detail, &mut watcher)?;
+        }
+        for line in watcher.trace.iter_mut().filter(|line| line.event.op == Op::Free) {
+            line.object = block_name(&line.object);
         }
         let race = watcher.race_watch.race;
         let recurred = watcher.recurrence.found;

@@ -69,7 +69,14 @@ pub(crate) fn flow(closeup: &Closeup) -> Flow {
             clock,
         }
     });
-    Flow::new(observed.collect())
+    let mut observed: Vec<Observed> = observed.collect();
+    // What a wrong access reads or writes is no value of the program.
+    if closeup.block.is_some()
+        && let Some(last) = observed.last_mut()
+    {
+        last.moment.text.clear();
+    }
+    Flow::new(observed)
 }
 
 /// The events for their vector clocks. The log of a creation has the start function; which thread it created follows

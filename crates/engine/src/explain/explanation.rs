@@ -90,13 +90,15 @@ fn explained(
         Ok(flow(&recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?))
     };
     let Some((classified, found)) = classified(finding, &failing, &passing, &near, &mut record)? else {
-        let late = Explanation { out_of_time: true, ..Explanation::default() };
-        return Ok(Some(runner.out_of_time().then(|| (late, Vec::new()))));
+        let out_of_time = runner.out_of_time();
+        let evidence = Evidence { failing: 1 + near.failing_too.len(), passing: 0 };
+        let nothing = Explanation { out_of_time, evidence: Some(evidence), ..Explanation::default() };
+        return Ok(Some(Some((nothing, Vec::new()))));
     };
     let evidence = found.as_ref().map(|found| Evidence { failing: found.failing, passing: found.passing });
     let reversed_in = found.map_or_else(Vec::new, |found| found.reversed_in);
     let runs = reversed_in.iter().map(|&index| near.passing_plans[index].clone()).collect();
-    let Classified { class, object, mut story, orderings, mut remedies, pending } = classified;
+    let Classified { class, object, mut story, orderings, mut remedies, pending, waiting } = classified;
     let point = no_return(&mut runner, plan, &failure, &failing, effort)?;
     let innermost: Vec<String> = story.iter().map(|moment| moment.place.clone()).collect();
     // The point of no return first, as its place is more likely to be missing than those of the story.
@@ -111,6 +113,7 @@ fn explained(
         object,
         story,
         pending,
+        waiting,
         orderings,
         evidence,
         remedies,

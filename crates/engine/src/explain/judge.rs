@@ -18,6 +18,13 @@ pub struct Verdict {
     pub key: String,
 }
 
+impl Verdict {
+    /// Whether the execution would have gone on for ever.
+    pub fn is_endless(&self) -> bool {
+        matches!(self.kind, FindingKind::Livelock | FindingKind::GoodSamaritan)
+    }
+}
+
 /// The exit status of a Rust program that panicked.
 const PANIC_STATUS: i32 = 101;
 

@@ -13,7 +13,7 @@
 //! 4. Single choices are left out.
 //!
 //! Moving blocks cannot find a schedule that takes quite another way. So at the end iterative context bounding searches
-//! all schedules with fewer preemptions, as far as there is time. If it ends, the number is the smallest.
+//! all schedules with fewer preemptions, as far as there is time. For an execution that does not end this comes first.
 //!
 //! The order of candidates is fixed and the number of runs is limited, so the result is the same each time, unless the
 //! time limit comes first.
@@ -27,7 +27,7 @@ use crate::process::slots::{Detail, Job, Run};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
 use heisen_search::{Icb, Strategy};
-use heisen_trace::{Note, Plan};
+use heisen_trace::{FindingKind, Note, Plan};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -50,14 +50,8 @@ pub struct Effort {
 pub struct Minimised {
     /// The plan that fails.
     pub plan: Plan,
-    /// Its preemptions.
-    pub preemptions: u32,
-    /// The preemptions of the schedule that was minimised.
-    pub before: u32,
     /// How many executions were run.
     pub runs: u64,
-    /// Whether every schedule with fewer preemptions was run, and none failed in this way.
-    pub fewest: bool,
 }
 
 /// Whether a plan that fails with the same verdict also fails at the same place, by a close-up.
@@ -66,10 +60,12 @@ pub type SamePlace<'a> = dyn FnMut(&Plan) -> Result<bool> + 'a;
 /// Runs candidates, and remembers the cheapest one that failed.
 struct Minimiser<'a, 'f> {
     zygote: Zygote,
+    instrumented: bool,
     expect_exit: i32,
     wanted: &'a Verdict,
-    /// The code address at which the wanted failure ended the execution; 0 if only a close-up can tell.
-    pc: u64,
+    /// The code address at which the wanted failure ended the execution; 0 if only a close-up can tell. A deadlock ends
+    /// where the last thread blocked, which may be another one, so there may be several.
+    pcs: Vec<u64>,
     same_place: &'a mut SamePlace<'f>,
     best: Blocks,
     runs: u64,
@@ -89,18 +85,29 @@ pub fn minimise(
 ) -> Result<Option<Minimised>> {
     let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let run = zygote.run(Job::Plan(plan), Detail::Touches, None)?;
-    if !fails(&run, expect_exit, wanted) || !is_logged(&run) {
+    if !fails(&run, expect_exit, wanted) || !is_logged(&run, wanted) {
         return Ok(None);
     }
-    let best = Blocks::of(&run.execution);
-    let (before, pc) = (best.preemptions(), run.tail.pc);
+    let best = blocks(&run, wanted);
+    let (before, pcs) = (best.preemptions(), vec![run.tail.pc]);
     let end = Instant::now() + effort.time;
-    let mut minimiser = Minimiser { zygote, expect_exit, wanted, pc, same_place, best, runs: 1, effort, end };
-    minimiser.all_phases()?;
-    let fewest = effort.fewest && minimiser.best.preemptions() == before || minimiser.fewer_preemptions()?;
+    let instrumented = program.instrumented;
+    let mut minimiser =
+        Minimiser { zygote, instrumented, expect_exit, wanted, pcs, same_place, best, runs: 1, effort, end };
+    if wanted.is_endless() {
+        // Candidates that fail are long, so the search comes first: it ends with the first of them.
+        minimiser.shortest_prefix()?;
+        minimiser.end = Instant::now() + effort.time / 2;
+    } else {
+        minimiser.all_phases()?;
+    }
+    if !effort.fewest || minimiser.best.preemptions() != before {
+        minimiser.fewer_preemptions()?;
+    }
+    minimiser.end = end;
     minimiser.all_phases()?;
     let Minimiser { best, runs, .. } = minimiser;
-    Ok(Some(Minimised { plan: best.plan(), preemptions: best.preemptions(), before, runs, fewest }))
+    Ok(Some(Minimised { plan: best.plan(), runs }))
 }
 
 /// The plan that repeats the execution of a job.
@@ -135,44 +142,60 @@ impl Minimiser<'_, '_> {
         }
         self.runs += 1;
         let run = self.zygote.run(Job::Plan(plan), Detail::Touches, None)?;
-        if !self.is_wanted(&run) || !is_logged(&run) {
+        if !self.is_wanted(&run) || !is_logged(&run, self.wanted) {
             return Ok(false);
         }
-        let blocks = Blocks::of(&run.execution);
-        let cheaper = blocks.cost() < self.best.cost();
-        let better = cheaper && (self.pc != 0 || (self.same_place)(&blocks.plan())?);
+        let blocks = blocks(&run, self.wanted);
+        let better =
+            blocks.cost() < self.best.cost() && self.is_at_same_place(&blocks.plan(), run.tail.pc)?;
         if better {
             self.best = blocks;
         }
         Ok(better)
     }
 
-    /// Searches the schedules with fewer preemptions, from 0 on. Returns whether none of them is left that may fail.
-    fn fewer_preemptions(&mut self) -> Result<bool> {
-        let Some(bound) = self.best.preemptions().checked_sub(1) else { return Ok(true) };
-        let mut search = Icb::new(Some(bound));
+    /// Whether a plan that ends at this code address fails at the wanted place.
+    fn is_at_same_place(&mut self, plan: &Plan, pc: u64) -> Result<bool> {
+        if self.wanted.is_endless() || pc != 0 && self.pcs.contains(&pc) {
+            return Ok(true);
+        }
+        let same = (self.same_place)(plan)?;
+        self.pcs.extend(same.then_some(pc));
+        Ok(same)
+    }
+
+    /// Searches the schedules with fewer preemptions, from 0 on.
+    fn fewer_preemptions(&mut self) -> Result<()> {
+        let Some(bound) = self.best.preemptions().checked_sub(1) else { return Ok(()) };
+        let search = Icb::new(Some(bound));
+        // Only where all accesses are seen, the same state means the same future.
+        let (mut search, detail) = match self.instrumented {
+            true => (search.cached(), Detail::States),
+            false => (search, Detail::Decisions),
+        };
         while !self.is_over() {
             let plans: Vec<Plan> = std::iter::from_fn(|| search.next()).take(BATCH).collect();
             if plans.is_empty() {
-                return Ok(!search.status().has_gaps());
+                return Ok(());
             }
             let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
-            let runs = self.zygote.run_all(&jobs, Detail::Decisions, None)?;
+            let runs = self.zygote.run_all(&jobs, detail, None)?;
             self.runs += runs.len() as u64;
             for (plan, run) in plans.iter().zip(&runs) {
                 // Bounds come in order, so the first that fails has the fewest preemptions.
                 if self.is_wanted(run) && self.improves(plan)? {
-                    return Ok(true);
+                    return Ok(());
                 }
                 search.done(plan, &run.execution);
             }
             plans[runs.len()..].iter().for_each(|plan| search.give_back_unrun(plan));
         }
-        Ok(false)
+        Ok(())
     }
 
     fn is_wanted(&self, run: &Run) -> bool {
-        fails(run, self.expect_exit, self.wanted) && run.tail.pc == self.pc
+        let elsewhere = matches!(self.wanted.kind, FindingKind::Deadlock) || self.wanted.is_endless();
+        fails(run, self.expect_exit, self.wanted) && (elsewhere || self.pcs.contains(&run.tail.pc))
     }
 
     /// By bisection: no schedule with fewer choices need fail if one with more does not, but it mostly is so.
@@ -246,11 +269,21 @@ impl Minimiser<'_, '_> {
 
 /// Whether an execution has the wanted failure, and followed its plan.
 fn fails(run: &Run, expect_exit: i32, wanted: &Verdict) -> bool {
-    run.execution.diverged.is_none()
-        && judge::judge(run, expect_exit)
-            .is_some_and(|v| v.kind == wanted.kind && v.message == wanted.message)
+    // The message of an endless execution has the number of its steps.
+    let same = |verdict: Verdict| {
+        verdict.kind == wanted.kind && (verdict.message == wanted.message || wanted.is_endless())
+    };
+    run.execution.diverged.is_none() && judge::judge(run, expect_exit).is_some_and(same)
 }
 
-fn is_logged(run: &Run) -> bool {
-    !run.execution.notes.contains(&Note::LogFull)
+/// The blocks that candidates are made of.
+fn blocks(run: &Run, wanted: &Verdict) -> Blocks {
+    let blocks = Blocks::of(&run.execution);
+    if wanted.is_endless() { blocks.up_to_last_choice() } else { blocks }
+}
+
+/// Whether the log has all that a candidate is made of. Of an endless execution the beginning is enough: the candidates
+/// go on by default, and each is run.
+fn is_logged(run: &Run, wanted: &Verdict) -> bool {
+    wanted.is_endless() || !run.execution.notes.contains(&Note::LogFull)
 }

@@ -10,7 +10,7 @@
 use crate::explain::close_up::takes;
 use crate::process::slots::Event;
 use heisen_trace::Op;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What an operation is, whatever the schedule: thread, operation, address, and its number among equal ones.
 pub(crate) type Key = (u16, u8, u64, u32);
@@ -31,13 +31,36 @@ impl Numbering {
     }
 }
 
-/// Which events of a log are operations. Where accesses are logged, the scheduling point before an access is not one.
+/// Which events of a log are operations. Where accesses are logged, the scheduling point before an access is not one. That
+/// a thread frees a block is one if another thread uses the block.
 pub(crate) fn operations<T>(log: &[T], event: impl Fn(&T) -> &Event) -> impl Iterator<Item = &T> {
     let accesses = log.iter().any(|line| event(line).access.is_some());
+    let shared = shared_blocks(log.iter().map(&event));
     log.iter().filter(move |line| {
         let event = event(line);
-        !accesses || event.access.is_some() || !event.op.is_access()
+        match event.op {
+            Op::Free => shared.contains(&event.object),
+            _ => !accesses || event.access.is_some() || !event.op.is_access(),
+        }
     })
+}
+
+/// The blocks that one thread frees and another one uses, or frees as well.
+fn shared_blocks<'a>(events: impl Iterator<Item = &'a Event> + Clone) -> HashSet<u64> {
+    let mut blocks: BTreeMap<u64, (u64, HashSet<u16>)> = BTreeMap::new();
+    for event in events.clone().filter(|event| event.op == Op::Free) {
+        let (bytes, threads) = blocks.entry(event.object).or_default();
+        *bytes = event.freed.max(*bytes);
+        threads.insert(event.thread.0);
+    }
+    for event in events.filter(|event| event.access.is_some()) {
+        if let Some((start, (bytes, threads))) = blocks.range_mut(..=event.object).next_back()
+            && event.object - start < *bytes
+        {
+            threads.insert(event.thread.0);
+        }
+    }
+    blocks.into_iter().filter(|(_, (_, threads))| threads.len() > 1).map(|(start, _)| start).collect()
 }
 
 /// One operation.
@@ -51,6 +74,15 @@ struct Operation {
     /// Whether it releases a lock (`Some(false)`), or tries in vain to acquire one (`Some(true)`). These two conflict
     /// with each other. Otherwise the acquisition of a lock stands for both, since its release comes after it anyway.
     lock: Option<bool>,
+    /// If it frees a block: the size of the block.
+    freed: u64,
+}
+
+impl Operation {
+    /// Whether it frees the block in which another thread's operation is an access.
+    fn frees(&self, other: &Operation) -> bool {
+        self.key.0 != other.key.0 && other.access && other.key.2.wrapping_sub(self.key.2) < self.freed
+    }
 }
 
 /// The operations of an execution.
@@ -78,7 +110,7 @@ impl Log {
                 Some(true) if !event.ok => Some(true),
                 _ => None,
             };
-            Operation { key, access, writes, lock }
+            Operation { key, access, writes, lock, freed: event.freed }
         };
         Log::new(operations(events, |event| event).map(operation).collect())
     }
@@ -125,7 +157,17 @@ impl Log {
             }
             before.push(index);
         }
+        pairs.extend(self.uses_after_free());
         pairs
+    }
+
+    /// Each operation that frees a block, with the later accesses of other threads to it.
+    fn uses_after_free(&self) -> impl Iterator<Item = (usize, usize)> {
+        let frees = self.operations.iter().enumerate().filter(|(_, operation)| operation.freed > 0);
+        frees.flat_map(|(index, free)| {
+            let later = index + 1..self.operations.len();
+            later.filter(|&other| free.frees(&self.operations[other])).map(move |other| (index, other))
+        })
     }
 }
 
@@ -293,7 +335,8 @@ fn rank(failing: &Log, order: &Order, hints: &Hints<'_>) -> Rank {
     let first = failing.at[&order.first];
     let is_call = !failing.operations[first].access;
     let from_end = failing.operations.len() - failing.at.get(&order.second).copied().unwrap_or(first);
-    let unrelated = order.first.2 != order.second.2;
+    let is_use = |&second: &usize| failing.operations[first].frees(&failing.operations[second]);
+    let unrelated = order.first.2 != order.second.2 && !failing.at.get(&order.second).is_some_and(is_use);
     let foreign = hints.foreign.contains(&order.first.2) || hints.foreign.contains(&order.second.2);
     let name = |key: Key| (key.0, key.1, key.2);
     let preferred = hints.preferred.contains(&(name(order.first), name(order.second)));
@@ -372,6 +415,8 @@ impl Cover<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::slots::MemoryAccess;
+    use heisen_trace::ThreadId;
     use proptest::prelude::*;
 
     const HINTS: Hints<'_> =
@@ -385,7 +430,7 @@ mod tests {
             let writes = *what == b'w';
             let op = if writes { Op::MemWrite } else { Op::MemRead };
             let key = numbering.key(u16::from(thread - b'0'), op, u64::from(*object));
-            Operation { key, access: true, writes, lock: None }
+            Operation { key, access: true, writes, lock: None, freed: 0 }
         };
         Log::new(text.split(' ').map(operation).collect())
     }
@@ -426,6 +471,40 @@ mod tests {
         // Unless its thread has ended.
         let ended = Hints { alive: &[2], ..HINTS };
         assert!(necessary(&log("1wp 2rp 2rx"), &[], &[log("1wp 1wx 2rp 2rx")], &ended).orders.is_empty());
+    }
+
+    /// Thread 2 frees the block at `a`, of two bytes; thread 1 uses its second byte.
+    #[test]
+    fn a_block_is_freed_before_it_is_used() {
+        let use_it = |thread: u16, step: u32| Event {
+            step,
+            thread: ThreadId(thread),
+            op: Op::MemRead,
+            ok: true,
+            object: 0x101,
+            pc: 1,
+            access: Some(MemoryAccess { size: 1, value: 0 }),
+            freed: 0,
+        };
+        let free_it = |thread: u16, step: u32| Event {
+            op: Op::Free,
+            object: 0x100,
+            access: None,
+            freed: 2,
+            ..use_it(thread, step)
+        };
+        let found = necessary(
+            &Log::of(&[free_it(2, 1), use_it(1, 2)]),
+            &[],
+            &[Log::of(&[use_it(1, 1), free_it(2, 2)])],
+            &HINTS,
+        );
+        let orders: Vec<(u16, u16)> = found.orders.iter().map(|o| (o.first.0, o.second.0)).collect();
+        assert_eq!((orders, found.orders[0].first.1), (vec![(2, 1)], Op::Free as u8));
+        // Nobody else uses these blocks.
+        assert!(!Log::of(&[use_it(1, 1), free_it(1, 2)]).operations.iter().any(|o| o.freed > 0));
+        let beside = Event { object: 0x102, ..use_it(1, 2) };
+        assert!(!Log::of(&[free_it(2, 1), beside]).operations.iter().any(|o| o.freed > 0));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn missed_recheck(failing: &Flow, failed: Option<ThreadId>) -> Option
         let locked = (0..wait).rev().find(is_lock).map_or(0, |at| at + 1);
         let leaves = (again + 1..own.len()).find(is_lock).unwrap_or(own.len());
         let checks = &own[locked..wait];
-        checks.iter().rev().find_map(|&check| {
+        let missed = |&check: &usize| {
             let wait = own[wait];
             let after = &own[again + 1..leaves];
             let used = is_missed(failing, check, checks, own[again], after)?;
@@ -32,8 +32,14 @@ pub(crate) fn missed_recheck(failing: &Flow, failed: Option<ThreadId>) -> Option
                 failing.moment(index).writes()
                     && failing.observed[index].address == failing.observed[check].address
             });
+            Some((check, wait, used, taken))
+        };
+        // Of a condition with two variables, the one that another thread changed says more.
+        let all: Vec<_> = checks.iter().rev().filter_map(missed).collect();
+        let found = all.iter().find(|(_, _, _, taken)| taken.is_some()).or(all.first());
+        found.map(|&(check, wait, used, taken)| {
             let story = [Some(check), Some(wait), taken, Some(used)];
-            Some(Classified {
+            Classified {
                 object: failing.moment(check).object.clone(),
                 story: story.into_iter().flatten().map(|index| failing.moment(index).clone()).collect(),
                 remedies: vec![Remedy::WaitInLoop {
@@ -42,7 +48,7 @@ pub(crate) fn missed_recheck(failing: &Flow, failed: Option<ThreadId>) -> Option
                     place: failing.moment(wait).place.clone(),
                 }],
                 ..Classified::new(BugClass::MissedRecheck)
-            })
+            }
         })
     })
 }
@@ -96,6 +102,27 @@ mod tests {
         let mut flow = execution(&events);
         flow.observed[7].pc = if in_loop { 0 } else { 9 };
         flow
+    }
+
+    /// The condition is `used == size`, and nobody changes `size`.
+    #[test]
+    fn a_variable_that_changes_says_more_than_one_that_does_not() {
+        let mut flow = execution(&[
+            (1, 'l', "m", 0),
+            (1, 'r', "used", 1),
+            (1, 'r', "size", 1),
+            (1, 'c', "cv", 0),
+            (1, 'u', "m", 0),
+            (2, 'w', "used", 0),
+            (3, 'w', "used", 1),
+            (1, 'a', "m", 0),
+            (1, 'r', "used", 1),
+            (1, 'r', "size", 1),
+        ]);
+        flow.observed[8].pc = 8;
+        flow.observed[9].pc = 9;
+        let found = missed_recheck(&flow, Some(ThreadId(1))).expect("it is missed");
+        assert_eq!(found.object, "used");
     }
 
     #[test]

@@ -114,6 +114,8 @@ pub struct Event {
     pub pc: u64,
     /// For an access of memory that was logged with its value.
     pub access: Option<MemoryAccess>,
+    /// For [`Op::Free`]: the size of the block.
+    pub freed: u64,
 }
 
 /// An access of memory, as [`Detail::Accesses`] logs it.
@@ -525,10 +527,11 @@ pub fn report_of(wire: &Wire) -> &Report {
 fn read_event([head, object, pc, value]: &heisen_wire::Event) -> Option<Event> {
     let word = head.load(Relaxed);
     let (step, thread, op) = heisen_wire::unpack_event(word);
+    let op = Op::from_code(op)?;
     Some(Event {
         step,
         thread: ThreadId(thread),
-        op: Op::from_code(op)?,
+        op,
         ok: word & heisen_wire::EVENT_FAILED == 0,
         object: object.load(Relaxed),
         pc: pc.load(Relaxed),
@@ -536,6 +539,7 @@ fn read_event([head, object, pc, value]: &heisen_wire::Event) -> Option<Event> {
             size: 1 << (word >> heisen_wire::EVENT_SIZE & 3),
             value: value.load(Relaxed),
         }),
+        freed: if op == Op::Free { value.load(Relaxed) } else { 0 },
     })
 }
 

@@ -10,12 +10,14 @@ use crate::process::run_config::Symbolic;
 use heisen_trace::marked::{self, Marked, Source};
 use heisen_trace::schedule::InputLine;
 use heisen_trace::symbolic::{
-    ChosenInput, EventKind, InputKey, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
+    ChosenInput, EventKind, FutexAct, InputKey, Losses, Node, NodeId, Operand, PinReason, SymbolicEvent,
+    SymbolicTrace,
 };
 use heisen_trace::value_op::mask;
 use heisen_trace::{Op, ValueOp};
 use heisen_wire::symbolic::{
-    ENV_FD, GRANULE, Header, MAX_CHOSEN, MAX_MARKED, MAX_SHARED, kind, rooms, source, unpack,
+    ENV_FD, GRANULE, Header, MAX_CALLED, MAX_CHOSEN, MAX_MARKED, MAX_SHARED, futex, kind, rooms, source,
+    unpack,
 };
 use heisen_wire::{MAX_THREADS, NO_THREAD};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -129,6 +131,7 @@ impl TraceMemory {
         let header = self.mapping.header();
         let initial = self.initial(parked, shared(header));
         let mut trace = read(header, self.mapping.words(), initial);
+        trace.called = called(header, parked);
         trace.losses.functions = self.functions(parked, &trace);
         let first_wrong = if self.checks { trace.wrong_events().first().copied() } else { None };
         match first_wrong {
@@ -186,6 +189,30 @@ fn wrong(parked: i32, trace: &SymbolicTrace, at: usize) -> Error {
         event.thread,
         named_places::place(parked, event.pc),
     ))
+}
+
+/// The functions that were called, by name. One whose name cannot be read has another.
+fn called(header: &Header, parked: i32) -> Vec<String> {
+    const LONGEST: usize = 128;
+    let count = header.called_count.load(Relaxed) as usize;
+    let memory = File::open(format!("/proc/{parked}/mem"));
+    let name = |address: &AtomicU64| {
+        let mut bytes = Vec::new();
+        // A name may end shortly before memory that cannot be read.
+        while bytes.len() < LONGEST {
+            let mut byte = [0];
+            let at = address.load(Relaxed).checked_add(bytes.len() as u64)?;
+            memory.as_ref().ok()?.read_exact_at(&mut byte, at).ok()?;
+            if byte[0] == 0 {
+                break;
+            }
+            bytes.push(byte[0]);
+        }
+        String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
+    };
+    let names =
+        header.called[..count.min(MAX_CALLED)].iter().map(|at| name(at).unwrap_or_else(|| "?".into()));
+    names.chain((count > MAX_CALLED).then(|| "others".into())).collect()
 }
 
 /// How the inputs of a schedule do not fit what the program has read.
@@ -375,7 +402,7 @@ fn read_node(
     if code == 0 {
         let event = *events.indices.get(usize::try_from(second).ok()?)?;
         return match events.list.get(event as usize)?.kind {
-            kind::READ => Some(Node::Read { event, width }),
+            kind::READ | kind::FUTEX => Some(Node::Read { event, width }),
             kind::INPUT => Some(Node::Input { event, width }),
             _ => None,
         };
@@ -467,6 +494,22 @@ fn read_kind(
             EventKind::Input { name, number, width: bits, value: raw.value, node }
         }
         kind::SYNC => EventKind::Sync { op: Op::from_code(raw.op)?, object: raw.address, ok: raw.size != 0 },
+        kind::FUTEX if raw.size & ((1 << futex::MOST_SHIFT) - 1) == futex::WAKES => EventKind::FutexWake {
+            word: raw.address,
+            most: raw.size >> futex::MOST_SHIFT,
+            woken: raw.value & mask(futex::COUNT_BITS) as u64,
+            node: unknown(futex::COUNT_BITS)?,
+        },
+        kind::FUTEX => {
+            let act = match raw.size {
+                futex::WAITS => FutexAct::Waits { timed: false },
+                futex::WAITS_TIMED => FutexAct::Waits { timed: true },
+                futex::WOKEN => FutexAct::Woken,
+                futex::TIMED_OUT => FutexAct::TimedOut,
+                _ => return None,
+            };
+            EventKind::Futex { word: raw.address, act }
+        }
         kind::RUNS => EventKind::Runs,
         kind::PENDING => {
             EventKind::Pending { op: Op::from_code(raw.op)?, object: raw.address, blocked: raw.size != 0 }

@@ -6,12 +6,20 @@
 //! `strtod` or `snprintf` reads or writes memory of the program, which may be shared, or hold expressions.
 
 use crate::program::libraries::Elf;
-use object::{Object, ObjectSymbol};
+use heisen_abi::symbolic::ADDRESS_TAKEN;
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::collections::BTreeSet;
 
 /// Beginnings of the names of functions whose effects on other threads a trace shows, or that have none: their results
 /// depend on their arguments only, or they return nothing that a program decides by.
 const BEGINNINGS: &[&str] = &[
     "pthread_",
+    "__pthread_",
+    // They set up, or ask for, another process.
+    "posix_spawnattr_",
+    "posix_spawn_file_actions_",
+    "pidfd_",
+    "gnu_get_libc_version",
     "sem_",
     "heisen_",
     "__heisen",
@@ -202,22 +210,39 @@ const DESCRIPTORS: &[&str] = &[
 const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
 
 /// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
-/// allocates from an arena of its own. `reads`: bytes from outside are inputs.
-pub(crate) fn dependent(bytes: &[u8], divided: bool, reads: bool) -> Vec<String> {
+/// allocates from an arena of its own. `called`: those that executions have called while there were other threads.
+/// `all_code`: all code of the program is instrumented. `reads`: bytes from outside are inputs.
+pub(crate) fn dependent(
+    bytes: &[u8],
+    divided: bool,
+    called: &BTreeSet<String>,
+    (all_code, reads): (bool, bool),
+) -> Vec<String> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
-    let mut names: Vec<String> = elf
-        .dynamic_symbols()
-        .filter(|symbol| symbol.is_undefined())
-        .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
-        .filter(|name| match name.as_str() {
-            name if allocates(name) => !divided,
-            name if DESCRIPTORS.contains(&name) => !reads,
-            name => !is_known(name),
-        })
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+    let imported = elf.dynamic_symbols().filter(|symbol| symbol.is_undefined());
+    let imported = imported.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
+    let mut names: BTreeSet<String> = imported.collect();
+    if let Some(taken) = address_taken(&elf).filter(|_| all_code) {
+        // All calls are logged, except those by address, and those of functions that allocate.
+        names.retain(|name| allocates(name));
+        names.extend(taken);
+    }
+    // The runtime logs it if it is not called for a futex.
+    names.remove("syscall");
+    names.extend(called.iter().cloned());
+    names.retain(|name| match name.as_str() {
+        name if allocates(name) => !divided,
+        name if DESCRIPTORS.contains(&name) => !reads,
+        name => !is_known(name),
+    });
+    names.into_iter().collect()
+}
+
+/// The functions whose addresses the program takes, if it is built of one module that logs its calls.
+fn address_taken(elf: &Elf<'_>) -> Option<Vec<String>> {
+    let section = elf.section_by_name(ADDRESS_TAKEN)?;
+    let names = section.data().ok()?.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    Some(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 fn allocates(name: &str) -> bool {

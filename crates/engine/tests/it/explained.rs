@@ -7,8 +7,8 @@ use heisen_engine::explain::neighbourhood::Effort;
 use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
 use heisen_engine::program::{Program, embedded};
-use heisen_testkit::stated::{Stated, each, examples, stated};
-use heisen_testkit::{check_json, explained_json, heisen, root, run, scratch};
+use heisen_testkit::stated::{Stated, built, each, examples, stated};
+use heisen_testkit::{check_json, explained_json, heisen, program, root, run, scratch, usual_or_nightly};
 use heisen_trace::explanation::Moment;
 use heisen_trace::{FindingKind, Op, Schedule};
 use serde_json::Value;
@@ -68,6 +68,36 @@ fn random_schedules_become_the_simplest() {
         assert_eq!(original["signature"], found["signature"], "{example}");
         assert_eq!(original["explanation"], Value::Null, "{example}");
     }
+}
+
+/// Every strategy's schedules become as simple as the examples state. Some have another bug as well, which is found first.
+#[test]
+fn every_example_has_its_fewest_preemptions() {
+    let known = ["lock_order.c", "ticket_lock.c", "samaritan.c"];
+    let all: Vec<PathBuf> = ["c", "cpp", "published", "rust"].into_iter().flat_map(examples).collect();
+    let some = |(index, path): (usize, &PathBuf)| {
+        let name = path.file_name().and_then(OsStr::to_str).expect("a name");
+        usual_or_nightly(known.contains(&name) || index % 12 == 0, true).then(|| path.clone())
+    };
+    let strategies = usual_or_nightly(&["random"][..], &["random", "burst", "pct", "pos", "surw", "dpor"]);
+    let compared = AtomicUsize::new(0);
+    let chosen: Vec<PathBuf> = all.iter().enumerate().filter_map(some).collect();
+    each(&chosen, |path| {
+        let (Stated::Bug { kind, preemptions }, options) = stated(path) else { return };
+        let directory = scratch();
+        let program = built(directory.path(), path);
+        for strategy in strategies {
+            let how = ["--strategy", strategy, "--seed", "3", "--executions", "3000", "--", &program];
+            let args: Vec<&str> = options.iter().map(String::as_str).chain(how).collect();
+            let json = check_json(directory.path(), &args);
+            let found = &json["findings"][0];
+            if found["kind"] == kind.as_str() {
+                assert_eq!(found["preemptions"], preemptions, "{} by {strategy}: {json:#}", path.display());
+                compared.fetch_add(1, Relaxed);
+            }
+        }
+    });
+    assert!(compared.load(Relaxed) >= usual_or_nightly(4, 200), "{compared:?}");
 }
 
 /// The operations of a recorded execution: thread, operation and name of the object, and which of these equal ones it is.
@@ -281,6 +311,97 @@ fn the_figure_of_the_paper() {
     };
     // The branch: the assertion and what leads to it happen in one of the executions only.
     assert!(only("failing") > 0, "{found:#}");
+}
+
+/// The free and the use are operations of which one must come first. The wrong access has no value.
+#[test]
+fn a_use_after_free_names_the_free() {
+    let directory = scratch();
+    let found = finding(directory.path(), "published/glibc_sem_post.c", &[]);
+    let why = &found["explanation"];
+    let shown: Vec<[&str; 3]> = why["story"]
+        .as_array()
+        .expect("a story")
+        .iter()
+        .map(|moment| ["thread", "op", "object"].map(|field| moment[field].as_str().unwrap_or_default()))
+        .collect();
+    assert_eq!(
+        shown,
+        [["T2", "free", "*semaphore"], ["T1", "atomic_load", "semaphore->waiting"]],
+        "{found:#}"
+    );
+    assert_eq!(why["orderings"], serde_json::json!([{ "first": 0, "second": 1 }]), "{found:#}");
+    assert_eq!(why["story"][1]["text"], Value::Null, "{found:#}");
+}
+
+/// Producers and consumers wait on one condition variable. The signal for a producer wakes a consumer.
+#[test]
+fn a_signal_that_wakes_the_wrong_thread() {
+    let directory = scratch();
+    let text = "#include <pthread.h>\n\
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
+        static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;\nstatic int count;\n\
+        static void change(int from) { pthread_mutex_lock(&lock);\n\
+        while (count != from)\npthread_cond_wait(&changed, &lock);\ncount = !from;\n\
+        pthread_cond_signal(&changed);\npthread_mutex_unlock(&lock); }\n\
+        static void *put(void *a) { change(0); return a; }\nstatic void *get(void *a) { change(1); return a; }\n\
+        int main(void) { void *(*all[4])(void *) = {get, get, put, put}; pthread_t t[4];\n\
+        for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, all[i], 0);\n\
+        for (int i = 0; i < 4; i++) pthread_join(t[i], 0); return 0; }\n";
+    std::fs::write(directory.path().join("queue.c"), text).expect("a file");
+    let json = explained_json(directory.path(), &["queue.c"]);
+    let why = &json["findings"][0]["explanation"];
+    assert_eq!((&why["class"], &why["object"]), (&"lost-wake-up".into(), &"changed".into()), "{json:#}");
+    let remedy = serde_json::json!([{ "kind": "broadcast", "condition": "changed", "woken": "T2", "thread": "T4",
+        "place": "queue.c:9" }]);
+    assert_eq!(why["remedies"], remedy, "{json:#}");
+    let ran = run(heisen(directory.path()).args(["check", "queue.c"])).expect(1);
+    assert!(ran.out.contains("wakes T2, which only waits again, and not T4"), "{}", ran.out);
+}
+
+/// Three locks in a circle. What a thread waits to lock it has not locked.
+#[test]
+fn a_deadlock_of_three_locks() {
+    let directory = scratch();
+    let declarations = "static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER,\n\
+                        c = PTHREAD_MUTEX_INITIALIZER;";
+    let body = |first: char, second: char| {
+        format!(
+            "pthread_mutex_lock(&{first}); pthread_mutex_lock(&{second});\n\
+             pthread_mutex_unlock(&{second}); pthread_mutex_unlock(&{first});"
+        )
+    };
+    let bodies = [body('a', 'b'), body('b', 'c'), body('c', 'a')];
+    let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
+    std::fs::write(directory.path().join("three.c"), program(declarations, &bodies)).expect("a file");
+    let ran = run(heisen(directory.path()).args(["check", "three.c"])).expect(1);
+    let story = ran.out.lines().skip_while(|line| !line.contains("why: deadlock on `b`, `c` and `a`"));
+    let story: Vec<&str> = story.skip(1).take(6).filter_map(|line| line.split("  three.c").next()).collect();
+    let story: Vec<&str> = story.iter().map(|line| line.trim()).collect();
+    let expected =
+        ["T1 locks a", "T1 waits for b", "T2 locks b", "T2 waits for c", "T3 locks c", "T3 waits for a"];
+    assert_eq!(story, expected, "{}", ran.out);
+}
+
+/// The ABA problem: the value is the same again. A value that an atomic operation writes is shown as it is then, whatever
+/// the next operation makes of it.
+#[test]
+fn a_value_that_came_back() {
+    let directory = scratch();
+    let found = finding(directory.path(), "c/treiber.c", &[]);
+    let seen: Vec<Option<u64>> = story(&found).into_iter().map(|(_, value, _)| value).take(3).collect();
+    assert_eq!(seen, [Some(2), Some(2), Some(1)], "{found:#}");
+    let remedy = &found["explanation"]["remedies"][0];
+    let named = (&remedy["kind"], &remedy["variable"], &remedy["value"]);
+    assert_eq!(named, (&"same-value-again".into(), &"top".into(), &"2".into()), "{found:#}");
+}
+
+/// What the failing thread read last is closest to the failure: the item, not the number of items.
+#[test]
+fn an_order_violation_is_about_what_was_read_last() {
+    let directory = scratch();
+    let found = finding(directory.path(), "rust/ring.rs", &[]);
+    assert_eq!(found["explanation"]["object"], "ring::RING.slots[0]", "{found:#}");
 }
 
 /// Main initialises a variable, a thread sets it, main reads it: that is no violation of atomicity, whatever fails then.

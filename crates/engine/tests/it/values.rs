@@ -1,6 +1,7 @@
 //! Tests that explanations show values as their types say: enum constants, truth values, pointers to variables.
 
 use heisen_testkit::{explained_json, scratch};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The values of an object in both executions of the explanation of the first finding.
@@ -54,6 +55,31 @@ fn constants_of_an_enumeration() {
 fn truth_values_of_a_field() {
     let program = overwritten("struct { int n; bool open; } door;", "door.open", "", "false", "true");
     assert_eq!(values("truth.c", &program, "door.open"), texts(["false", "true"]));
+}
+
+/// On a stack. The write is the last access of the execution, and both are scheduling points.
+#[test]
+fn truth_values_of_a_local_variable() {
+    let text = "#include <pthread.h>\n#include <stdbool.h>\n\
+        struct pool { pthread_mutex_t lock; pthread_cond_t wake; bool stopped; };\n\
+        static void *worker(void *arg) {\nstruct pool *pool = arg;\npthread_mutex_lock(&pool->lock);\n\
+        if (!pool->stopped)\npthread_cond_wait(&pool->wake, &pool->lock);\n\
+        pthread_mutex_unlock(&pool->lock); return arg; }\n\
+        int main(void) {\nstruct pool pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};\n\
+        pthread_t t; pthread_create(&t, 0, worker, &pool);\npool.stopped = true;\n\
+        pthread_cond_signal(&pool.wake);\npthread_join(t, 0); return 0; }\n";
+    let directory = scratch();
+    std::fs::write(directory.path().join("pool.c"), text).expect("a file");
+    let json = explained_json(directory.path(), &["pool.c"]);
+    let story = json["findings"][0]["explanation"]["story"].as_array().expect("a story");
+    let of = |moment: &&Value| moment["object"] == "pool.stopped";
+    let seen: Vec<(&Value, &Value)> =
+        story.iter().filter(of).map(|moment| (&moment["op"], &moment["text"])).collect();
+    assert_eq!(
+        seen,
+        [(&"mem_read".into(), &"false".into()), (&"mem_write".into(), &"true".into())],
+        "{json:#}"
+    );
 }
 
 #[test]

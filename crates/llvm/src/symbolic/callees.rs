@@ -64,6 +64,31 @@ const PRINT: &[&str] = &[
     "perror",
 ];
 
+/// The function that makes any system call.
+pub const SYSTEM_CALL: &str = "syscall";
+
+/// Beginnings of the names of functions that are called often, and of which is known that their results do not depend on
+/// other threads.
+const FREQUENT: &[&str] = &[
+    "llvm.",
+    "heisen",
+    "__tsan_",
+    "mem",
+    "bcmp",
+    "strlen",
+    "__errno_location",
+    "_Unwind_",
+    "__cxa_",
+    "rust_eh",
+];
+
+/// Whether calls of the function of this name, which is not instrumented, are logged. The runtime knows what system calls
+/// do.
+pub fn is_logged(name: &str) -> bool {
+    let is_frequent = FREQUENT.iter().any(|known| name.starts_with(known));
+    !is_frequent && name != SYSTEM_CALL && use_of(name) != Use::Decides
+}
+
 /// What the function of this name does with its arguments.
 pub fn use_of(name: &str) -> Use {
     if DECIDE.iter().any(|known| name.starts_with(known)) || DECIDE_BY_NAME.contains(&name) {

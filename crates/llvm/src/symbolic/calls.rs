@@ -1,6 +1,6 @@
 //! Plans calls and returns: ids of arguments and results go through the frame.
 
-use crate::symbolic::callees::{Use, use_of};
+use crate::symbolic::callees::{SYSTEM_CALL, Use, use_of};
 use crate::symbolic::intrinsics::Effect;
 use crate::symbolic::ir::Value;
 use crate::symbolic::opcode::{FUNCTION, instruction, linkage};
@@ -103,7 +103,9 @@ impl Planner<'_> {
     #[expect(clippy::type_complexity, reason = "three lists")]
     fn split_arguments(&self, at: Value) -> (Vec<(usize, Operand)>, Vec<Value>, Vec<(usize, Value)>) {
         let ty = self.ir.callee_type(at);
-        let named = if self.ir.is_variadic(ty) { self.ir.declared_arguments(ty) } else { usize::MAX };
+        // The runtime's `syscall` takes the expressions of all its arguments.
+        let hides_some = self.ir.is_variadic(ty) && self.named(at).is_none_or(|name| name != SYSTEM_CALL);
+        let named = if hides_some { self.ir.declared_arguments(ty) } else { usize::MAX };
         let (mut passed, mut left, mut by_value) = (Vec::new(), Vec::new(), Vec::new());
         let mut number = 0;
         for (index, argument) in self.ir.arguments(at).into_iter().enumerate() {
@@ -132,7 +134,7 @@ impl Planner<'_> {
     fn takes_values(&mut self, callee: Value, mut operands: Vec<Operand>) {
         operands.retain(|operand| operand.id.is_some());
         if !operands.is_empty() {
-            self.push(Step::Foreign { callee, operands });
+            self.push(Step::TakesValues { callee, operands });
         }
     }
 
@@ -164,6 +166,9 @@ impl Planner<'_> {
             }
             Use::Prints => return,
             Use::Unknown => {}
+        }
+        if let Some(&name) = self.shared.foreign.get(&callee) {
+            self.push(Step::Foreign { name });
         }
         let (passed, left, by_value) = self.split_arguments(at);
         let left: Vec<Operand> = left.into_iter().flat_map(|value| self.leaves_of(value)).collect();

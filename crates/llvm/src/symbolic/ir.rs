@@ -460,9 +460,19 @@ impl<'a> Ir<'a> {
         !llvm!(self, LLVMIsAFunction(of.0)).is_null()
     }
 
+    /// Whether a value is a variable of the module.
+    pub fn is_variable(&self, of: Value) -> bool {
+        !llvm!(self, LLVMIsAGlobalVariable(of.0)).is_null()
+    }
+
+    /// Whether a value is an expression of constants, such as the cast of an address.
+    pub fn is_cast_of_constant(&self, of: Value) -> bool {
+        !llvm!(self, LLVMIsAConstantExpr(of.0)).is_null()
+    }
+
     /// Whether a value is a variable that is never written.
     pub fn is_constant_variable(&self, of: Value) -> bool {
-        !llvm!(self, LLVMIsAGlobalVariable(of.0)).is_null() && llvm!(self, LLVMIsGlobalConstant(of.0)) != 0
+        self.is_variable(of) && llvm!(self, LLVMIsGlobalConstant(of.0)) != 0
     }
 
     /// Whether a value is inline assembly.
@@ -590,6 +600,15 @@ impl<'a> Ir<'a> {
         llvm!(self, LLVMSetUnnamedAddress(global.0, NO_ADDRESS));
         self.set_linkage(global, linkage::PRIVATE);
         global
+    }
+
+    /// Adds a constant that is a text with a 0 behind it.
+    pub fn add_text(&self, text: &str) -> Value {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(4 * (bytes.len() / 4 + 1), 0);
+        let words: Vec<u32> =
+            bytes.as_chunks().0.iter().map(|&chunk: &[u8; 4]| u32::from_le_bytes(chunk)).collect();
+        self.add_words(&words)
     }
 
     /// Any value of a type.

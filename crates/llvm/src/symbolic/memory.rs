@@ -27,6 +27,9 @@ const UPDATES: [u32; 11] = [
 impl Planner<'_> {
     pub(super) fn load(&mut self, at: Value) {
         let address = self.ir.operand(at, 0);
+        if let Some(&name) = self.shared.foreign.get(&address) {
+            self.push(Step::Foreign { name });
+        }
         if self.is_constant_memory(address) {
             return self.pin(address, PinReason::Address);
         }

@@ -41,6 +41,7 @@ use crate::symbolic::encode::encode;
 use crate::symbolic::ir::{Ir, Value};
 use crate::symbolic::plan::{Shared, plan};
 use crate::symbolic::runtime::{Runtime, strip_attributes};
+use heisen_abi::symbolic::ADDRESS_TAKEN;
 use std::path::Path;
 
 /// A note that tells that there is symbolic code: its owner, its kind, and no content. It survives stripping.
@@ -48,6 +49,12 @@ const NOTE_TEXT: &str = concat!(
     ".pushsection .note.heisen.symbolic, \"a\", @note\n.p2align 2\n",
     ".long 7, 0, 2\n.asciz \"Heisen\"\n.p2align 2\n.popsection\n"
 );
+
+/// The section that lists these functions.
+fn section(names: &[String]) -> String {
+    let names: String = names.iter().map(|name| format!(".asciz {name:?}\n")).collect();
+    format!(".pushsection {ADDRESS_TAKEN}, \"\", @progbits\n.byte 0\n{names}.popsection\n")
+}
 
 /// Where bitcode comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +78,15 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path, stage: Stage
             prepare::optimise(&ir, &module, &machine)?;
         } else {
             // Most of the standard library is unused.
-            machine.run(&module, c"globaldce")?;
+            machine.run(&module, c"globaldce,function(sroa)")?;
         }
         prepare::simplify(&module, &machine)?;
         let runtime = Runtime::declare(&ir);
-        let shared = Shared::new(&ir);
+        let entire = stage == Stage::Optimised;
+        if entire {
+            module.append_assembly(&section(&Shared::new(&ir, false).address_taken()));
+        }
+        let shared = Shared::new(&ir, entire);
         let bodies = split(&shared, &runtime, &module, &machine)?;
         let tsan: Vec<Value> = bodies.iter().map(|body| body.full).collect();
         add_tsan(&module, &machine, |function| tsan.iter().any(|full| ir.is_same(*full, function)))?;

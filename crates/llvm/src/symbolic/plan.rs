@@ -3,6 +3,7 @@
 //! Steps wait until something could run in between: a call, or the end of the block. Then they become a group, which has
 //! one guard. An operation thus costs nothing until its block ends or calls.
 
+use crate::symbolic::callees::is_logged;
 use crate::symbolic::ir::{Block, Ir, Value};
 use crate::symbolic::layout::{Layouts, LeafKind};
 use crate::symbolic::opcode::{FUNCTION, instruction, linkage};
@@ -37,12 +38,67 @@ pub struct Shared<'a> {
     pub layouts: Layouts,
     /// Attributes.
     pub attributes: Attributes,
+    /// Functions without instrumentation whose calls are logged, and variables that hold their addresses,
+    /// each with a constant that is the name of the function.
+    pub foreign: HashMap<Value, Value>,
 }
 
 impl<'a> Shared<'a> {
-    /// For a module.
-    pub fn new(ir: &'a Ir<'a>) -> Shared<'a> {
-        Shared { ir, layouts: Layouts::default(), attributes: Attributes::new(ir) }
+    /// For a module; `entire` if it is the entire program.
+    pub fn new(ir: &'a Ir<'a>, entire: bool) -> Shared<'a> {
+        let (layouts, attributes) = (Layouts::default(), Attributes::new(ir));
+        let mut shared = Shared { ir, layouts, attributes, foreign: HashMap::new() };
+        if entire {
+            let logged: Vec<Value> = shared.logged_functions().collect();
+            for function in logged {
+                let name = ir.add_text(&ir.name(function));
+                let variables: Vec<Value> =
+                    ir.users(function).into_iter().filter(|&user| shared.only_loaded(user)).collect();
+                shared.foreign.extend(variables.into_iter().chain([function]).map(|place| (place, name)));
+            }
+        }
+        shared
+    }
+
+    /// The functions without instrumentation whose calls are logged.
+    fn logged_functions(&self) -> impl Iterator<Item = Value> {
+        let functions = self.ir.functions().into_iter();
+        functions.filter(|&function| !self.has_own_code(function) && is_logged(&self.ir.name(function)))
+    }
+
+    /// Whether this is a variable from which functions of the module load, and nothing else. Rust's standard library has one
+    /// for each function that may be missing.
+    fn only_loaded(&self, variable: Value) -> bool {
+        let is_load =
+            |user: &Value| self.ir.is_instruction(*user) && self.ir.opcode(*user) == instruction::LOAD;
+        self.ir.is_variable(variable) && self.ir.users(variable).iter().all(is_load)
+    }
+
+    /// Whether this does nothing with an address but compare it.
+    fn only_compared(&self, user: Value) -> bool {
+        match self.ir.is_instruction(user) {
+            true => self.ir.opcode(user) == instruction::ICMP,
+            false => {
+                let users = self.ir.users(user);
+                self.ir.is_cast_of_constant(user) && users.into_iter().all(|user| self.only_compared(user))
+            }
+        }
+    }
+
+    /// The names of those whose addresses the module takes.
+    pub fn address_taken(&self) -> Vec<String> {
+        let calls = |user: &Value, function: Value| {
+            self.ir.is_call(*user)
+                && self.ir.callee(*user) == function
+                && !self.ir.arguments(*user).contains(&function)
+        };
+        let taken = self.logged_functions().filter(|&function| {
+            let users = self.ir.users(function);
+            !users
+                .iter()
+                .all(|user| calls(user, function) || self.only_compared(*user) || self.only_loaded(*user))
+        });
+        taken.map(|function| self.ir.name(function)).collect()
     }
 
     /// Whether the code of a function is the program's, to be instrumented.

@@ -344,6 +344,7 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         | Op::Wake
         | Op::Choose
         | Op::Alloc
+        | Op::Free
         | Op::Spurious
         | Op::Point
         | Op::Yield

@@ -38,7 +38,18 @@ fn runs(to: usize) {
 /// The running thread does an operation. Accesses of memory are logged elsewhere, with their values.
 pub fn does(op: Op, object: usize, pc: usize) {
     if symbolic_log::is_on() && !op.is_access() {
-        log(me(), kind::SYNC, op, object, 1, pc);
+        match op {
+            // What becomes of it is logged where that is known.
+            Op::FutexWait | Op::FutexWake => symbolic_log::no_operation(),
+            op => log(me(), kind::SYNC, op, object, 1, pc),
+        }
+    }
+}
+
+/// The running thread does an operation on a futex of a sort that the trace has no events for.
+pub fn does_with_futex(op: Op, word: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        log(me(), kind::SYNC, op, word, 1, pc);
     }
 }
 

@@ -12,6 +12,7 @@ use heisen_wire::{NO_THREAD, diverged, end, misuse, state, stop, want};
 /// Stops for the engine, or for a debugger that waits for one of the bits `wanted` of [`want`].
 fn show(reason: u32, wanted: u32) {
     if stops() {
+        wire_log::settle();
         pause(reason);
     } else if debugged() {
         debugger::reached(wanted);
@@ -20,10 +21,7 @@ fn show(reason: u32, wanted: u32) {
 
 /// Stops for the engine, in a close-up.
 pub fn stop_at(reason: u32) {
-    if stops() {
-        wire_log::settle();
-        pause(reason);
-    }
+    show(reason, 0);
 }
 
 /// An event with this object was logged: stops if the engine wants to see the running thread there.

@@ -3,12 +3,14 @@
 //! than a wake wakes, which ones is a decision.
 
 use crate::memory::race::order;
+use crate::memory::symbolic::futex as symbolic;
 use crate::platform::registers::caller;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::decision;
 use crate::sched::events;
+use crate::sched::operation_log;
 use crate::sched::{self, ANY, Left, MANY, SCHED, Woken};
 use crate::wire_log;
 use core::cell::Cell;
@@ -57,18 +59,22 @@ pub unsafe extern "C" fn syscall(
     f: usize,
 ) -> c_long {
     // A C function with variable arguments receives its first seven as this function does.
+    let is_futex = number == sys::SYS_FUTEX;
+    let this = syscall as *const () as usize;
+    let value_id = symbolic::take_arguments(this, [number, a, b, c, d, e, f], is_futex, caller!());
     let result = match number {
-        sys::SYS_FUTEX if SCHED.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
+        sys::SYS_FUTEX if SCHED.active.get() => futex(a, b, (c as u32, value_id), d, e, f as u32, caller!()),
         sys::SYS_FUTEX_WAITV if SCHED.active.get() => wait_for_any(a, b, c, d, e, caller!()),
         _ => super::thread_id::call(number, [a, b, c, d, e, f], caller!()),
     };
     glibc::kernel_result(result) as c_long
 }
 
+/// A call of `syscall` for a futex. The third argument has an expression beside its value.
 fn futex(
     word: usize,
     operation: usize,
-    value: u32,
+    (value, value_id): (u32, u32),
     fourth: usize,
     second: usize,
     last: u32,
@@ -78,11 +84,14 @@ fn futex(
     if operation & CLOCK_REALTIME_FLAG != 0 && operation & OPERATION != WAIT_BITSET {
         return -(sys::ENOSYS as isize);
     }
+    if !matches!(operation & OPERATION, WAIT | WAIT_BITSET) {
+        symbolic::pin(value_id, value, pc);
+    }
     match operation & OPERATION {
-        WAIT => wait(word, value, ANY, relative(timeout), pc),
+        WAIT => wait(word, (value, value_id), ANY, relative(timeout), pc),
         WAIT_BITSET => {
             let clock = if operation & CLOCK_REALTIME_FLAG != 0 { CLOCK_REALTIME } else { CLOCK_MONOTONIC };
-            wait(word, value, last, absolute(timeout, clock), pc)
+            wait(word, (value, value_id), last, absolute(timeout, clock), pc)
         }
         WAKE => wake_some(word, value, ANY, pc),
         WAKE_BITSET => wake_some(word, value, last, pc),
@@ -131,7 +140,7 @@ fn read(word: usize) -> u32 {
     unsafe { (word as *const u32).read_volatile() }
 }
 
-fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) -> isize {
+fn wait(word: usize, (value, value_id): (u32, u32), mask: u32, deadline: Option<u64>, pc: usize) -> isize {
     let Some(deadline) = deadline else { return -(sys::EINVAL as isize) };
     if mask == 0 {
         return -(sys::EINVAL as isize);
@@ -143,13 +152,20 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
         sched::point(Op::FutexWait, word, pc);
         // Uninstrumented code usually acquires what it waited for, by an access that the runtime does not see.
         order::acquire(word);
-        if read(word) != value {
+        let now = read(word);
+        symbolic::compares(word, now, value, value_id, pc);
+        if now != value {
             events::failed();
             return -(sys::EAGAIN as isize);
+        }
+        match mask {
+            ANY => symbolic::waits(word, deadline != u64::MAX, pc),
+            _ => operation_log::does_with_futex(Op::FutexWait, word, pc),
         }
         match sched::sleep_in_queue_interruptibly(Op::FutexWait, word, mask, pc, deadline) {
             Left::Woken => {
                 order::acquire(word);
+                symbolic::woken(word, pc);
                 return 0;
             }
             Left::Spuriously => {
@@ -158,6 +174,7 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
             }
             Left::TimedOut => {
                 events::timed_out(Op::FutexWait, word, pc);
+                symbolic::timed_out(word, pc);
                 return -(sys::ETIMEDOUT as isize);
             }
             // The kernel restarts only a wait without a time-out.
@@ -212,7 +229,18 @@ fn wake_some(word: usize, limit: u32, mask: u32, pc: usize) -> isize {
         return error;
     }
     sched::point(Op::FutexWake, word, pc);
-    wake(word, (limit as i32).max(1) as usize, mask)
+    let limit = (limit as i32).max(1) as usize;
+    match mask {
+        ANY => symbolic::wakes(
+            syscall as *const () as usize,
+            word,
+            limit,
+            sched::waiters(word, ANY).min(limit),
+            pc,
+        ),
+        _ => operation_log::does_with_futex(Op::FutexWake, word, pc),
+    }
+    wake(word, limit, mask)
 }
 
 fn requeue(
@@ -261,6 +289,7 @@ fn wake_op(word: usize, limit: u32, second_limit: u32, second: usize, how: u32, 
         argument = 1i32.wrapping_shl(argument as u32);
     }
     sched::point(Op::FutexWake, word, pc);
+    operation_log::does_with_futex(Op::FutexWake, word, pc);
     let old = read(second) as i32;
     let new = match operation & !SHIFT {
         0 => argument,
@@ -321,6 +350,7 @@ fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: 
         slot.set(one.word as usize);
     }
     sched::point(Op::FutexWait, words[0].get(), pc);
+    operation_log::does_with_futex(Op::FutexWait, words[0].get(), pc);
     if list.iter().any(|one| read(one.word as usize) != one.value as u32) {
         events::failed();
         return -(sys::EAGAIN as isize);

@@ -3,6 +3,7 @@
 //! get glibc's, and create a thread that the scheduler does not control.
 
 use super::detours;
+use crate::memory::symbolic;
 use crate::platform::glibc;
 use crate::platform::glibc::RTLD_NEXT;
 use crate::sched::SCHED;
@@ -20,6 +21,7 @@ detours! {
 /// The function to continue with: glibc's `dlsym`, or one that returns the runtime's function.
 extern "C" fn before(handle: *mut c_void, name: *const c_char) -> usize {
     super::alloc::look_up();
+    symbolic::looks_up(name);
     if SCHED.active.get() && handle == RTLD_NEXT && !name.is_null() {
         // SAFETY: the program passes a C string.
         let name = unsafe { CStr::from_ptr(name) };

@@ -4,6 +4,7 @@
 
 use crate::carrier::fibers;
 use crate::lifecycle::in_process;
+use crate::memory::heap;
 use crate::memory::symbolic;
 use crate::sched::dependence;
 use crate::sched::events;
@@ -123,7 +124,8 @@ fn finish_thread() -> ! {
         super::process::exit_with(0, 0);
     }
     let t = thread(me());
-    if !t.stays.get() {
+    // Where a later thread has its stack must not depend on which threads have ended.
+    if !t.stays.get() && !heap::is_divided() {
         // The stack can be reused from here on. Only another thread can take it, and after the switch this one
         // never runs again, or does not touch it (see `carrier::kernel_threads`).
         fibers::give_back_of(t);

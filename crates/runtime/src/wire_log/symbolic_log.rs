@@ -94,6 +94,7 @@ pub fn begin(wanted: bool) {
             count.store(0, Relaxed);
         }
         header.threads.store(0, Relaxed);
+        header.called_count.store(0, Relaxed);
         header.unchosen.store(0, Relaxed);
         header.pinned.iter().for_each(|count| count.store(0, Relaxed));
         header.full.store(0, Relaxed);
@@ -116,6 +117,19 @@ pub fn leave() {
 /// Adds one to a count of the header.
 pub fn count(count: &AtomicU64) {
     count.store(count.load(Relaxed) + 1, Relaxed);
+}
+
+/// A function without instrumentation is called, or looked up, whose name is at this address.
+pub fn called(name: u64) {
+    let header = header();
+    let count = header.called_count.load(Relaxed) as usize;
+    if header.called.iter().take(count).any(|known| known.load(Relaxed) == name) {
+        return;
+    }
+    if let Some(place) = header.called.get(count) {
+        place.store(name, Relaxed);
+    }
+    header.called_count.store(count as u64 + 1, Relaxed);
 }
 
 /// A thread exists.
@@ -200,6 +214,11 @@ pub fn push_operation(step: u32, thread: u16, event: Logged) {
     if push_event(step, thread, event) {
         LOG.synced.set(header().events.load(Relaxed));
     }
+}
+
+/// What comes next is no visible operation that may fail.
+pub fn no_operation() {
+    LOG.synced.set(0);
 }
 
 /// Marks the last visible operation as failed.

@@ -44,7 +44,12 @@ pub enum Features {
     Locks,
     /// Also barriers and initialisers that run once.
     Barriers,
+    /// Also futexes.
+    Futexes,
 }
+
+/// For a wake: all that wait.
+const ALL: usize = 1 << 20;
 
 struct Generator {
     random: Random,
@@ -63,6 +68,7 @@ pub fn program(seed: u64, features: Features) -> Program {
     let mut random = Random::new(seed);
     match random.below(6) {
         0 if features == Features::Mutexes || features == Features::Conditions => sections(random, features),
+        0..4 if features == Features::Futexes => sleepers(random),
         0..4 if features == Features::Barriers => rounds(random),
         0..4 if features > Features::Conditions => sections(random, features),
         1 | 2 if features == Features::Conditions => waiters(random),
@@ -257,6 +263,60 @@ fn waiters(mut random: Random) -> Program {
     Program { code, ..Program::default() }
 }
 
+/// Two or three threads that wait on a futex, and one or two that wake.
+fn sleepers(mut random: Random) -> Program {
+    const WORD: u64 = 1;
+    let number = |random: &mut Random, below| Expr::Const(random.below(below) as u8);
+    let mut code = vec![Vec::new()];
+    for _ in 0..2 + random.below(2) {
+        let mut body = Vec::new();
+        let mut expected = Expr::Const(0);
+        match random.below(3) {
+            // As condition variables do it: whatever the word was before.
+            0 => {
+                body.push(Do::Load(0, Place::Fixed(WORD), 1));
+                expected = Expr::Reg(0);
+            }
+            // As locks do it: an announcement first.
+            1 => body.push(Do::Add(0, Place::Fixed(2), Expr::Const(1))),
+            _ => {}
+        }
+        body.push(Do::FutexWait(1, WORD, expected, random.one_in(4)));
+        if random.one_in(3) {
+            body.push(Do::Assert(Expr::of(ValueOp::Ult, Expr::Reg(1), number(&mut random, 4))));
+        }
+        body.push(Do::Add(2, Place::Fixed(0), Expr::Const(1)));
+        if random.one_in(2) {
+            body.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(2), number(&mut random, 3))));
+        }
+        code.push(body);
+    }
+    for _ in 0..1 + random.below(2) {
+        let mut body = Vec::new();
+        match random.below(3) {
+            0 => body.push(Do::Store(Place::Fixed(WORD), 1, Expr::Const(1))),
+            1 => body.push(Do::Load(3, Place::Fixed(2), 1)),
+            _ => {}
+        }
+        for _ in 0..1 + random.one_in(3) as usize {
+            body.push(Do::FutexWake(1, WORD, [1, 1, 2, ALL][random.below(4)]));
+            match random.below(4) {
+                0 => body.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(1), number(&mut random, 3)))),
+                1 => body.push(Do::Store(Place::Fixed(3), 1, Expr::Reg(1))),
+                _ => {}
+            }
+        }
+        code.push(body);
+    }
+    let mut main: Vec<Do> = (1..code.len()).map(Do::Create).collect();
+    main.extend((0..random.below(code.len())).map(Do::Join));
+    let (asks, bound) = (random.one_in(2), number(&mut random, 3));
+    main.push(Do::Load(0, Place::Fixed(if asks { 3 } else { 0 }), 1));
+    main.push(Do::Assert(Expr::of(ValueOp::Ule, Expr::Reg(0), bound)));
+    code[0] = main;
+    Program { code, ..Program::default() }
+}
+
 fn mixed(mut random: Random, features: Features) -> Program {
     let threads = [1, 2, 2, 2, 3][random.below(5)];
     let left = 6 + random.below(5);
@@ -409,6 +469,17 @@ impl Generator {
             return self.guarded(code, depth);
         }
         match self.random.below(16) {
+            0 | 3 | 15 if self.may(Features::Futexes) => {
+                let word = self.random.below(self.words) as u64;
+                let register = self.target();
+                if self.random.one_in(2) {
+                    let (expected, timed) = (self.value(), self.random.one_in(3));
+                    code.push(Do::FutexWait(register, word, expected, timed));
+                } else {
+                    let most = [1, 1, 2, ALL][self.random.below(4)];
+                    code.push(Do::FutexWake(register, word, most));
+                }
+            }
             0..=2 => {
                 let (place, size) = (self.place(), self.size());
                 let register = self.target();

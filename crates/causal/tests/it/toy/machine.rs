@@ -1,7 +1,9 @@
 //! The state of the toy machine, and its steps.
 
 use crate::toy::program::{Do, Expr, Place, Program};
-use heisen_trace::symbolic::{EventKind, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace};
+use heisen_trace::symbolic::{
+    EventKind, FutexAct, Node, NodeId, Operand, PinReason, SymbolicEvent, SymbolicTrace,
+};
 use heisen_trace::value_op::mask;
 use heisen_trace::{End, Op, ValueOp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +29,10 @@ pub enum Standing {
     Before,
     /// In the queue of a condition variable.
     Waiting,
+    /// In the queue of a futex.
+    Parked,
+    /// Woken from the queue of a futex.
+    Unparked,
     /// Before it acquires the mutex of its wait again. Whether it was woken.
     Relocking(bool),
     /// At a barrier. Once all have arrived: whether it was the last.
@@ -131,6 +137,18 @@ impl Recorder {
         Some(Value { number, operand: Operand::Node(node) })
     }
 
+    /// A thread wakes so many of at most so many others. Returns their number.
+    fn wakes(&mut self, thread: usize, pc: u64, word: u64, (most, woken): (u32, u64)) -> Value {
+        if !self.symbolic {
+            return Value::known(woken);
+        }
+        let event = self.trace.events.len() as u32;
+        let node = self.node(Node::Read { event, width: 16 });
+        self.event(thread, pc, EventKind::FutexWake { word, most, woken, node });
+        let count = Value { number: woken, operand: Operand::Node(node) };
+        self.apply(ValueOp::Trunc, 16, 8, &[count]).unwrap()
+    }
+
     pub fn pending(&mut self, thread: usize, pc: u64, op: Op, object: u64, blocked: bool) {
         self.event(thread, pc, EventKind::Pending { op, object, blocked });
     }
@@ -153,6 +171,8 @@ const SEMAPHORE: u64 = 0x4000;
 const RWLOCK: u64 = 0x5000;
 const ONCE: u64 = 0x6000;
 const BARRIER: u64 = 0x7000;
+/// The queues of futexes.
+const FUTEX: u64 = 0x8000;
 
 impl State {
     /// The beginning of a program. The main thread has run up to its first visible instruction.
@@ -206,7 +226,8 @@ impl State {
         let free = |mutex: &u64| !self.owners.contains_key(mutex);
         match &self.threads[thread].standing {
             Standing::Ended => false,
-            Standing::Start => true,
+            Standing::Start | Standing::Unparked => true,
+            Standing::Parked => matches!(self.next(program, thread), Some(Do::FutexWait(.., true))),
             Standing::Waiting => matches!(self.next(program, thread), Some(Do::TimedWait(..))),
             Standing::Arrived(last) => last.is_some(),
             Standing::Relocking(_) => match self.next(program, thread) {
@@ -239,7 +260,7 @@ impl State {
     /// Whether the next step of a thread is the end of a wait by its time-out.
     pub fn is_late(&self, program: &Program, thread: usize) -> bool {
         match (&self.threads[thread].standing, self.next(program, thread)) {
-            (Standing::Waiting, _) => true,
+            (Standing::Waiting | Standing::Parked, _) => true,
             (Standing::Before, Some(Do::TimedLock(_, mutex))) => self.owners.contains_key(mutex),
             (Standing::Before, Some(Do::TimedTake(_, semaphore))) => self.tokens[*semaphore as usize] == 0,
             _ => false,
@@ -258,6 +279,9 @@ impl State {
             (Standing::Before, Do::Join(nth)) => Some((Op::Join, self.threads[thread].children[*nth] as u64)),
             (Standing::Waiting, Do::Wait(condition, _) | Do::TimedWait(_, condition, _)) => {
                 Some((Op::CondWait, CONDITION + condition))
+            }
+            (Standing::Parked | Standing::Unparked, Do::FutexWait(_, word, ..)) => {
+                Some((Op::FutexWait, *word))
             }
             (Standing::Relocking(_), Do::Wait(_, mutex) | Do::TimedWait(_, _, mutex)) => {
                 Some((Op::Relock, MUTEX + mutex))
@@ -287,6 +311,10 @@ impl State {
                 scratch.value(thread, 0, new, &mut nobody)?;
                 // It counts as a write, also if it fails.
                 (scratch.address(thread, 0, place, &mut nobody)?, 1, true)
+            }
+            Do::FutexWait(_, word, expected, _) => {
+                scratch.value(thread, 0, expected, &mut nobody)?;
+                (*word, 1, false)
             }
             _ => return None,
         };
@@ -333,6 +361,21 @@ impl State {
                 recorder.sync(thread, place, Op::CondTimedWait, CONDITION + condition, false);
                 recorder.touches.push((CONDITION + condition, true));
                 return;
+            }
+            Standing::Parked | Standing::Unparked => {
+                let woken = self.threads[thread].standing == Standing::Unparked;
+                let Some(&Do::FutexWait(register, word, ..)) = self.next(program, thread) else {
+                    unreachable!()
+                };
+                let act = if woken { FutexAct::Woken } else { FutexAct::TimedOut };
+                if !woken {
+                    self.queues.entry(FUTEX + word).or_default().retain(|&other| other != thread);
+                    recorder.touches.push((FUTEX + word, true));
+                }
+                recorder.event(thread, place, EventKind::Futex { word, act });
+                self.threads[thread].registers[register] = Value::known(if woken { 0 } else { 2 });
+                self.threads[thread].standing = Standing::Before;
+                self.threads[thread].pc += 1;
             }
             Standing::Relocking(woken) => {
                 let (register, mutex) = match self.next(program, thread) {
@@ -556,6 +599,40 @@ impl State {
                 for woken in self.queues.remove(&condition).unwrap_or_default() {
                     self.threads[woken].standing = Standing::Relocking(true);
                 }
+            }
+            Do::FutexWait(register, word, expected, timed) => {
+                let Some(expected) = self.value(thread, pc, &expected, recorder) else { return };
+                let now = self.read(thread, pc, word, 1, false, recorder);
+                let equal = recorder.apply(ValueOp::Eq, 8, 1, &[now, expected]).unwrap();
+                branch(thread, pc, equal, recorder);
+                if equal.number == 0 {
+                    self.threads[thread].registers[register] = Value::known(1);
+                    return;
+                }
+                self.queues.entry(FUTEX + word).or_default().push(thread);
+                self.threads[thread].standing = Standing::Parked;
+                self.threads[thread].pc -= 1;
+                recorder.event(thread, pc, EventKind::Futex { word, act: FutexAct::Waits { timed } });
+                recorder.touches.push((FUTEX + word, true));
+            }
+            Do::FutexWake(register, word, most) => {
+                recorder.touches.push((FUTEX + word, true));
+                let mut queue = self.queues.remove(&(FUTEX + word)).unwrap_or_default();
+                let woken = queue.len().min(most);
+                self.threads[thread].registers[register] =
+                    recorder.wakes(thread, pc, word, (most as u32, woken as u64));
+                let chooses = queue.len() > most;
+                for _ in 0..woken {
+                    let nth = if chooses { choices.waiter(queue.len()) } else { 0 };
+                    if chooses {
+                        recorder.step += 1;
+                        recorder.touches.push((FUTEX + 0x800 + nth as u64, true));
+                    }
+                    let woken = queue.remove(nth);
+                    recorder.sync(thread, 0, Op::Wake, woken as u64, true);
+                    self.threads[woken].standing = Standing::Unparked;
+                }
+                self.queues.insert(FUTEX + word, queue);
             }
             Do::Create(code) => {
                 let (number, nth) = (self.threads.len(), self.threads[thread].children.len());

@@ -75,6 +75,11 @@ pub enum Do {
     TimedWait(usize, u64, u64),
     Signal(u64),
     Broadcast(u64),
+    /// Waits on the futex at the address if it has this value; the last says whether the wait may time out. The register
+    /// becomes 0 if the thread was woken, 1 if the word has another value, and 2 if it timed out.
+    FutexWait(usize, u64, Expr, bool),
+    /// Wakes at most so many threads that wait at the address. Their number comes into the register.
+    FutexWake(usize, u64, usize),
     /// Creates a thread that runs this code.
     Create(usize),
     /// Joins the nth thread that this thread has created.

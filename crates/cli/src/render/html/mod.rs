@@ -156,6 +156,7 @@ struct Summary {
     no_return: Option<NoReturn>,
     out_of_time: bool,
     remedies: Vec<Remedy>,
+    waiting: Vec<usize>,
     reduction: Reduction,
     /// Whether the document has an explanation.
     explained: bool,
@@ -183,6 +184,7 @@ impl Summary {
             no_return: serde_json::from_value(part("no_return")).unwrap_or_default(),
             out_of_time: explanation["out_of_time"] == true,
             remedies: serde_json::from_value(part("remedies")).unwrap_or_default(),
+            waiting: serde_json::from_value(part("waiting")).unwrap_or_default(),
             reduction: serde_json::from_value(part("reduction")).unwrap_or_default(),
             explained: explanation.is_object(),
         }
@@ -253,7 +255,11 @@ impl Summary {
         if let Some(event) = self.events[i] {
             write!(out, "<a href=\"#event={event}\">")?;
         }
-        let (thread, action, value) = (moment.thread, action(moment), value(moment));
+        let action = match self.waiting.contains(&i) {
+            true => format!("waits for {}", code(&moment.object)),
+            false => action(moment),
+        };
+        let (thread, value) = (moment.thread, value(moment));
         write!(out, "<span class=\"thread\" data-thread=\"{thread}\">{thread}</span> {action}{value}")?;
         if between {
             write!(out, " <em>between</em>")?;
@@ -310,9 +316,21 @@ impl Summary {
                 )
             }
             Remedy::WaitInLoop { thread, variable, place } => format!(
-                "{thread} does not read {} again after its wait{}. Wait in a loop that checks the condition again.",
+                "{thread} does not check {} again after its wait{}. Wait in a loop that checks the condition again.",
                 code(variable),
                 at(place)
+            ),
+            Remedy::Broadcast { condition, woken, thread, place } => format!(
+                "The signal of {}{} wakes {woken}, which only waits again, and not {thread}. A broadcast would wake both.",
+                code(condition),
+                at(place)
+            ),
+            Remedy::SameValueAgain { variable, value, thread, place } => format!(
+                "{thread} compares {}{} and finds {} again, but it was changed in between (the ABA problem). \
+                 A counter in the variable would show that.",
+                code(variable),
+                at(place),
+                code(value)
             ),
             Remedy::LockOrder { locks } => {
                 let locks: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
@@ -333,7 +351,7 @@ fn action(moment: &Moment) -> String {
 
 /// The value of an access, as in " = 100".
 fn value(moment: &Moment) -> String {
-    moment.value.map_or(String::new(), |_| format!(" = {}", escaped(&moment.text)))
+    moment.shown_value().map_or(String::new(), |value| format!(" = {}", escaped(value)))
 }
 
 fn at(place: &str) -> String {

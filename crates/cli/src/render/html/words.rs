@@ -54,6 +54,7 @@ pub fn verb(op: Op) -> &'static str {
         Op::Handler => "runs handler",
         Op::Choose => "chooses",
         Op::Alloc => "allocates",
+        Op::Free => "frees",
         Op::Spurious => "wakes spuriously from",
         Op::Point => "reaches point",
         Op::Cancel => "cancels",
@@ -134,7 +135,7 @@ pub fn kind(op: Op) -> &'static str {
         Op::Kill | Op::SigWait | Op::SigMask | Op::Handler | Op::Timer | Op::TimerFd | Op::Sleep => {
             "signals and time"
         }
-        Op::Yield | Op::Choose | Op::Alloc | Op::Point | Op::Section => "other operations",
+        Op::Yield | Op::Choose | Op::Alloc | Op::Free | Op::Point | Op::Section => "other operations",
     }
 }
 
@@ -147,7 +148,9 @@ pub fn meaning(class: BugClass, object: &str) -> String {
         }
         BugClass::OrderViolation => format!("An access{of} ran before the access that it needs."),
         BugClass::Deadlock => "Threads wait for each other.".to_owned(),
-        BugClass::LostWakeUp => format!("A wake-up{of} came before the wait that it should have ended."),
+        BugClass::LostWakeUp => {
+            format!("A wake-up{of} came before the wait that it should have ended, or woke another thread.")
+        }
         BugClass::UseAfterFree if object.is_empty() => {
             "A thread used memory after it was freed, or freed it twice.".to_owned()
         }

@@ -129,6 +129,7 @@ mod tests {
             object: LOCK,
             pc: 0,
             access: None,
+            freed: 0,
         };
         done.iter().enumerate().map(event).collect()
     }

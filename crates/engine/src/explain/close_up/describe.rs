@@ -103,6 +103,16 @@ fn name_with(
     }
 }
 
+/// The name of a block, by that of its first bytes: `*queue` for `queue->items`.
+pub(super) fn block_name(first: &str) -> String {
+    let (name, number) =
+        first.split_once(" #").map_or((first, String::new()), |(n, k)| (n, format!(" #{k}")));
+    match name.rsplit_once("->") {
+        Some((pointer, _)) => format!("*{pointer}{number}"),
+        None => first.to_owned(),
+    }
+}
+
 /// The thread with this handle.
 fn thread_of_handle(wire: &Wire, handle: u64) -> Option<ThreadId> {
     let count = report_of(wire).threads.load(Relaxed) as usize;
@@ -265,4 +275,15 @@ pub(super) fn describe_cycle(
     };
     let steps = found.events.into_iter().map(describe).collect();
     Cycle { order: found.order, of: found.of as u32, length: found.length as u32, steps }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_named_by_the_pointer_to_it() {
+        let names = ["semaphore->value", "a->b->c #2", "*hint #2", "heap block of 8 bytes"];
+        assert_eq!(names.map(block_name), ["*semaphore", "*a->b #2", "*hint #2", "heap block of 8 bytes"]);
+    }
 }

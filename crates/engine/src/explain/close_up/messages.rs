@@ -4,30 +4,36 @@
 use heisen_trace::finding::ThreadEnd;
 use heisen_trace::{Op, ThreadId};
 
-/// Describes the kind of a deadlock: a cycle, a lock whose thread has ended, or a wake-up that no thread is
-/// left to give.
-pub(super) fn describe_deadlock(threads: &[ThreadEnd]) -> String {
+/// The threads that wait for each other in a circle, in this order. Empty if there is no circle.
+pub(crate) fn circle(threads: &[ThreadEnd]) -> Vec<&ThreadEnd> {
     let find = |id: ThreadId| threads.iter().find(|t| t.thread == id);
     for start in threads {
         let mut path = vec![start];
         while let Some(next) = path.last().and_then(|t| t.holder).and_then(find) {
             if next.thread == start.thread {
-                if path.len() == 1 {
-                    return format!("{} locks {}, which it holds already", start.thread, start.object);
-                }
-                let links: Vec<String> = path
-                    .iter()
-                    .map(|t| {
-                        let holder = t.holder.map_or(String::new(), |h| h.to_string());
-                        format!("{} waits for {}, held by {holder}", t.thread, t.object)
-                    })
-                    .collect();
-                return links.join("; ");
+                return path;
             }
             if path.iter().any(|t| t.thread == next.thread) {
                 break;
             }
             path.push(next);
+        }
+    }
+    Vec::new()
+}
+
+/// Describes the kind of a deadlock: a cycle, a lock whose thread has ended, or a wake-up that no thread is
+/// left to give.
+pub(super) fn describe_deadlock(threads: &[ThreadEnd]) -> String {
+    match &circle(threads)[..] {
+        [] => {}
+        [only] => return format!("{} locks {}, which it holds already", only.thread, only.object),
+        path => {
+            let link = |t: &&ThreadEnd| {
+                let holder = t.holder.map_or(String::new(), |h| h.to_string());
+                format!("{} waits for {}, held by {holder}", t.thread, t.object)
+            };
+            return path.iter().map(link).collect::<Vec<_>>().join("; ");
         }
     }
     if let Some(t) = threads.iter().find(|t| t.holder_ended) {

@@ -207,8 +207,16 @@ mod tests {
     use heisen_trace::{Op, ThreadId};
 
     fn seen(object: u64, block: u64, text: &str, pointers: usize) -> Seen {
-        let event =
-            Event { step: 1, thread: ThreadId(1), op: Op::MemRead, ok: true, object, pc: 7, access: None };
+        let event = Event {
+            step: 1,
+            thread: ThreadId(1),
+            op: Op::MemRead,
+            ok: true,
+            object,
+            pc: 7,
+            access: None,
+            freed: 0,
+        };
         let named = Named { text: text.into(), pointers, order: 1, base: object, value: None };
         Seen { event, stack: None, named: Some(named), block, words: None }
     }

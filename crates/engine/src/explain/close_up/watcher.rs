@@ -13,6 +13,7 @@ use super::outside_waits;
 use super::race_watch::RaceWatch;
 use super::{TraceLine, WatchedAccess};
 use crate::explain::livelock::Recurrence;
+use crate::explain::necessary::operations;
 use crate::explain::{cycle, divergence, heap_error};
 use crate::process::slots::{Event, diverged_place, read_events, registers, report_of};
 use crate::process::zygote::Observer;
@@ -242,9 +243,15 @@ impl Watcher {
     fn want_lines(&mut self, first: u32, trace: &[TraceLine], unnamed: &[bool]) {
         let mut seen = HashSet::new();
         let mut all = Vec::new();
-        for (index, (line, unnamed)) in trace.iter().zip(unnamed).enumerate() {
+        let lines: Vec<(usize, &TraceLine, bool)> = trace
+            .iter()
+            .zip(unnamed)
+            .enumerate()
+            .map(|(index, (line, unnamed))| (index, line, *unnamed))
+            .collect();
+        for &(index, line, unnamed) in operations(&lines, |(_, line, _)| &line.event) {
             let event = line.event;
-            let name = *unnamed && seen.insert((event.object, event.pc, event.thread));
+            let name = unnamed && seen.insert((event.object, event.pc, event.thread));
             let place = !line.own && event.pc != 0 && event.op != Op::Start;
             if name || place {
                 let wanted = Wanted { event, place, name };

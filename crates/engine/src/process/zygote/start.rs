@@ -98,7 +98,7 @@ impl Zygote {
         mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
         let hooks = Hooks::new(config);
         let directory = hooks.as_ref().and_then(Hooks::directory);
-        write_world(mapping.wire(), &config.world);
+        write_world(mapping.wire(), &config.world, program);
         write_heap(mapping.wire(), &config.world, program);
         // A leak is a block to which nothing points. A saved copy of the program's memory would point to it.
         let plain = output == Output::Dropped && hooks.is_none() && !config.world.leaks;
@@ -107,7 +107,8 @@ impl Zygote {
         }
         let mut command = Command::new(&program.path);
         command.envs(program.environment.iter().map(|(name, value)| (name, value)));
-        if !config.backtraces {
+        // In a symbolic build a backtrace is millions of steps.
+        if !config.backtraces || program.symbolic {
             command.env(BACKTRACE, "0");
         }
         if let Some(directory) = &program.directory {
@@ -191,7 +192,7 @@ fn environment_size(command: &Command) -> usize {
     strings + pointers.next_multiple_of(2) * size_of::<usize>()
 }
 
-fn write_world(wire: &Wire, from: &World) {
+fn write_world(wire: &Wire, from: &World, program: &Program) {
     let mut flags = 0;
     if from.real_time {
         flags |= world::REAL_TIME;
@@ -207,6 +208,9 @@ fn write_world(wire: &Wire, from: &World) {
     wire.world.flags.store(flags, Relaxed);
     // The access points are written when the program is parked.
     wire.access_flags.store(if from.accesses.check { access::CHECK } else { 0 }, Relaxed);
+    if program.symbolic && program.rust {
+        wire.access_flags.fetch_or(access::NO_OVERFLOW_HANDLER, Relaxed);
+    }
 }
 
 /// Only the checked heap finds leaks, so asking for leaks switches it on.

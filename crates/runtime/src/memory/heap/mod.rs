@@ -85,6 +85,11 @@ pub fn init() -> bool {
     HEAP.on.get()
 }
 
+/// Whether each thread allocates from memory of its own, so that no address depends on other threads.
+pub fn is_divided() -> bool {
+    HEAP.on.get() && arenas::divided()
+}
+
 /// An execution begins.
 pub fn begin() {
     let wire = &wire_log::wire().heap;
@@ -118,6 +123,11 @@ pub fn touch(address: usize, size: usize, write: bool, pc: usize) {
     if contains(address) && !marks::clean(address, size) {
         check(address, size, write, pc);
     }
+}
+
+/// Whether an access would be an error.
+pub fn is_wrong(address: usize, size: usize) -> bool {
+    contains(address) && !marks::clean(address, size) && serves() && marks::first_bad(address, size).is_some()
 }
 
 /// Examines an access to this heap closely. If it is an error, the execution ends here.
@@ -177,6 +187,11 @@ const MOST_WRITTEN: usize = 4096;
 /// Frees a block of this heap. If the address is not a block, or was freed before, the execution ends here.
 #[inline]
 pub fn free(address: usize, pc: usize) {
+    if wire_log::logs_accesses() && serves() {
+        let size = blocks::at(address).map_or(0, Block::size);
+        wire_log::freed(SCHED.step.get(), me() as u16, (address, size), pc);
+        pause::at_event(address);
+    }
     let Some(block) = live(address, misuse::DOUBLE_FREE, pc) else { return };
     if block.serial() == HEAP.stop_at_free.get() {
         pause::stop_at(stop::FREED);

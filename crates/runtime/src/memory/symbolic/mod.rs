@@ -3,8 +3,8 @@
 //! Instrumented code calls the functions of [`callbacks`] after its operations. They add nodes to the trace
 //! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
 //! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
-//! by which a program reads inputs, and [`marked`] makes bytes from outside inputs. [`strings`] and [`numbers`] say what
-//! functions of the C library do to expressions ([`call`]).
+//! by which a program reads inputs, [`marked`] makes bytes from outside inputs, and [`futex`] logs what threads do with
+//! futexes. [`strings`] and [`numbers`] say what functions of the C library do to expressions ([`call`]).
 //!
 //! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
 //! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
@@ -13,6 +13,7 @@
 mod block_traffic;
 pub mod call;
 pub mod callbacks;
+pub mod futex;
 mod held;
 pub mod inputs;
 pub mod marked;
@@ -32,6 +33,7 @@ use crate::sched::{SCHED, me};
 use crate::wire_log;
 use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
+use core::ffi::c_char;
 use heisen_wire::flag;
 use heisen_wire::symbolic::{ENV_FD, reason};
 
@@ -115,6 +117,21 @@ pub fn finds_once(control: usize, done: bool, pc: usize) {
 pub fn runs_once(control: usize) {
     if symbolic_log::is_on() {
         results::runs_once(control);
+    }
+}
+
+/// The running thread calls a function without instrumentation, whose name is at this address. As long as there is no other
+/// thread, its result does not depend on others.
+fn calls(name: u64) {
+    if SCHED.count.get() > 1 {
+        symbolic_log::called(name);
+    }
+}
+
+/// The running thread looks up a function, whose name is at this address, to call it later.
+pub fn looks_up(name: *const c_char) {
+    if symbolic_log::is_on() {
+        symbolic_log::called(name as u64);
     }
 }
 

@@ -6,7 +6,7 @@ use super::inputs;
 use super::terms::{self, CONCRETE, Operand};
 use super::traffic::{self, Access};
 use crate::platform::program_memory;
-use crate::sched::{me, operation_log};
+use crate::sched::{me, operation_log, thread};
 use heisen_trace::ValueOp;
 use heisen_wire::symbolic::kind;
 
@@ -16,20 +16,20 @@ const ONCE: u64 = 1 << 61;
 
 /// Where the result of a thread lies in traces: it depends on the place of the thread in the tree of creation, and not on
 /// its number, which the schedule decides.
-fn of(thread: usize, pc: usize) -> Access {
-    let address = RESULTS | inputs::key(thread) << 3 & (RESULTS - 1);
+fn of(number: usize, pc: usize) -> Access {
+    let address = RESULTS | inputs::key(number) << 3 & (RESULTS - 1);
     Access { address: address as usize, size: 8, pc }
 }
 
 /// The running thread ends with this result.
 pub fn leaves(id: u32, result: usize) {
-    of(me(), 0).leaves(id, result as u64);
+    of(me(), thread(me()).start.get()).leaves(id, result as u64);
 }
 
 /// The running thread has taken the result of another one into this place.
-pub fn takes(thread: usize, place: usize, pc: usize) {
+pub fn takes(number: usize, place: usize, pc: usize) {
     let result = program_memory::load(place, 8);
-    let id = of(thread, pc).takes(result);
+    let id = of(number, pc).takes(result);
     traffic::wrote(Access { address: place, size: 8, pc }, id, result);
 }
 
@@ -51,6 +51,7 @@ pub fn finds_once(control: usize, done: bool, pc: usize) {
 
 /// The running thread has run an initialiser.
 pub fn runs_once(control: usize) {
-    once(control, 0).leaves(CONCRETE, 1);
-    operation_log::leaves_once(control, 0);
+    let pc = thread(me()).start.get();
+    once(control, pc).leaves(CONCRETE, 1);
+    operation_log::leaves_once(control, pc);
 }

@@ -76,11 +76,25 @@ impl Access {
     /// The thread has loaded a value. Returns its expression.
     #[inline]
     pub fn loads(self, value: u64) -> u32 {
+        self.loads_by(self.op(Op::AtomicLoad, Op::MemRead), value)
+    }
+
+    fn loads_by(self, op: Op, value: u64) -> u32 {
         if is_shared(self.address, self.size, false) {
-            self.reads(self.op(Op::AtomicLoad, Op::MemRead), value)
+            self.reads(op, value)
         } else {
             held::load(self.address, self.size, value)
         }
+    }
+
+    /// The thread has read a value in an atomic access of the runtime. Returns its expression.
+    pub fn loads_atomically(self, value: u64) -> u32 {
+        self.loads_by(Op::AtomicLoad, value)
+    }
+
+    /// An expression with the bits of the access.
+    pub fn fit(self, id: u32) -> u32 {
+        held::fit(id, self.size)
     }
 
     /// The thread has stored a value.

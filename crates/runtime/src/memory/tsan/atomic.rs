@@ -6,7 +6,7 @@ use crate::memory::race::atomic_order;
 use crate::memory::race::atomic_order::Does;
 use crate::memory::race::mode;
 use crate::memory::tsan::plain;
-use crate::memory::{heap, word_lock};
+use crate::memory::word_lock;
 use crate::platform::program_memory;
 use crate::sched::SCHED;
 use crate::sched::{dependence, faults, spin};
@@ -103,7 +103,7 @@ fn before(op: Op, address: usize, size: usize, pc: usize, changes: impl Fn() -> 
     } else {
         spin::unscheduled_change(op, address, pc, plain::peek(address, size));
     }
-    heap::touch(address, size, true, pc);
+    plain::checked(logged(op, changes), address, size, true, pc);
 }
 
 /// Before an atomic operation that, as things are, only reads the variable; `changes` is as for [`before`].
@@ -119,13 +119,23 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> boo
     } else {
         spin::glance(op, at as usize, pc, value);
     }
-    heap::touch(at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
+    plain::checked(logged(op, changes), at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
+}
+
+/// The operation in the log of accesses: a comparison that fails is a read.
+fn logged(op: Op, changes: impl Fn() -> bool) -> Op {
+    if changes() { op } else { Op::AtomicLoad }
 }
 
 /// After an atomic operation.
 fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
+    after_as(does.op(), does, at, order, pc);
+}
+
+/// As [`after`], with the operation in the log of accesses.
+fn after_as<T>(op: Op, does: Does, at: *mut T, order: i32, pc: usize) {
     if race::is_on(mode::WATCH) {
-        plain::watch(does.op(), at as usize, size_of::<T>(), pc);
+        plain::watch(op, at as usize, size_of::<T>(), pc);
     }
     if does != Does::Load {
         word_lock::has_changed(at as usize);
@@ -223,8 +233,11 @@ pub fn compare_exchange<T: Word>(
     let old = unsafe { T::exchange_if(at, expected, new) };
     let done = old == expected;
     if on() {
-        let (does, order) = if done { (Does::Update, orders.0) } else { (Does::Load, orders.1) };
-        after(does, at, order, pc);
+        let (op, does, order) = match done {
+            true => (Op::AtomicCas, Does::Update, orders.0),
+            false => (Op::AtomicLoad, Does::Load, orders.1),
+        };
+        after_as(op, does, at, order, pc);
     }
     if done { Ok(old) } else { Err(old) }
 }

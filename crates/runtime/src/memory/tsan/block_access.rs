@@ -2,7 +2,6 @@
 //! behalf.
 
 use super::plain;
-use crate::memory::heap;
 use crate::platform::baton::Guarded;
 use crate::platform::program_memory;
 use crate::sched::access_mode::MODE;
@@ -35,7 +34,7 @@ pub fn touch<const N: usize>(pc: usize, first: &[Part], all: impl FnOnce() -> [P
         plain::about_to(part.at, part.bytes, part.write, pc);
     }
     for part in first() {
-        heap::touch(part.at, part.bytes, part.write, pc);
+        plain::checked(plain::op(part.write), part.at, part.bytes, part.write, pc);
     }
     for part in all().iter().filter(|part| part.bytes != 0) {
         // The scheduling point recorded the first bytes only.

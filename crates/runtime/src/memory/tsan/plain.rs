@@ -14,7 +14,7 @@ use heisen_trace::Op;
 use heisen_wire::stop;
 
 /// The operation that an access is to the scheduler.
-const fn op(write: bool) -> Op {
+pub const fn op(write: bool) -> Op {
     if write { Op::MemWrite } else { Op::MemRead }
 }
 
@@ -61,6 +61,19 @@ pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
     }
 }
 
+/// Checks an access of which the log will know only after it is done. If it is wrong, the log ends with it.
+#[inline(always)]
+pub fn checked(op: Op, address: usize, size: usize, write: bool, pc: usize) {
+    if race::is_on(mode::WATCH) {
+        // The value of an earlier write, before this operation changes it.
+        wire_log::settle();
+        if heap::is_wrong(address, size) {
+            watch(op, address, size, pc);
+        }
+    }
+    heap::touch(address, size, write, pc);
+}
+
 fn point(address: usize, size: usize, write: bool, pc: usize) {
     if write {
         // As for atomics: where all accesses are scheduling points, most concern only the thread itself.
@@ -84,7 +97,8 @@ pub fn peek(address: usize, size: usize) -> u64 {
 #[cold]
 pub fn watch(op: Op, address: usize, size: usize, pc: usize) {
     if wire_log::logs_accesses() {
-        wire_log::access(sched::SCHED.step.get(), sched::me() as u16, op, (address, size), pc);
+        let can_read = || !heap::is_wrong(address, size);
+        wire_log::access(sched::SCHED.step.get(), sched::me() as u16, op, (address, size), pc, can_read);
         pause::at_event(address);
     }
     let wire = wire_log::wire();

@@ -6,8 +6,10 @@ use super::{INTERNAL, SIGSTOP, bit, crash, is_valid, outside, pending};
 use crate::memory::patch;
 use crate::platform::{glibc, sys};
 use crate::shim::shims;
+use crate::wire_log;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use heisen_wire::access::NO_OVERFLOW_HANDLER;
 
 pub const SA_NOCLDSTOP: i32 = 1;
 pub const SA_NOCLDWAIT: i32 = 2;
@@ -171,6 +173,13 @@ pub fn hand_over(signal: c_int) {
     }
 }
 
+/// Whether a program that asks for the action of a signal is told that the signal is ignored, because it would install a
+/// handler otherwise.
+fn hides_default(signal: c_int) -> bool {
+    let asked = wire_log::wire().access_flags.load(Relaxed) & NO_OVERFLOW_HANDLER != 0;
+    asked && matches!(signal, sys::SIGSEGV | sys::SIGBUS)
+}
+
 fn change(signal: c_int, handler: usize, flags: i32) -> usize {
     if !is_valid(signal) || handler == ERROR || signal == SIGSTOP || signal == sys::SIGKILL {
         glibc::set_errno(sys::EINVAL);
@@ -198,7 +207,10 @@ shims! {
         });
         // SAFETY: the program passes room for one, or null.
         if let Some(old) = unsafe { old.as_mut() } {
-            let now = of(signal);
+            let mut now = of(signal);
+            if new.is_none() && now.handler == DEFAULT && hides_default(signal) {
+                now.handler = IGNORE;
+            }
             (old.handler, old.flags) = (now.handler, now.flags);
             old.mask = [0; 16];
             old.mask[0] = now.mask;

@@ -41,6 +41,34 @@ const COUNTER: &str = "static int x;
     }";
 
 #[test]
+fn results_of_threads_are_written_and_read() {
+    let trace = trace(
+        "static void *ends(void *a) { return (void *)7; }
+         static void *exits(void *a) { pthread_exit((void *)8); }
+         int main(void) {
+             pthread_t one = start(ends, 0), two = start(exits, 0);
+             void *first, *second;
+             pthread_join(one, &first);
+             pthread_join(two, &second);
+             V v = load(&first, 8);
+             return branch(binary(EQ, 64, 1, v, constant(7))) ? 0 : 1;
+         }",
+    );
+    let passed = |event: &SymbolicEvent| match event.kind {
+        EventKind::Read { address, value, .. } if address >= RESULTS => Some((event.thread, address, value)),
+        EventKind::Write { address, value, .. } if address >= RESULTS => Some((event.thread, address, value)),
+        _ => None,
+    };
+    let passed: Vec<_> = trace.events.iter().filter_map(passed).collect();
+    let who: Vec<_> = passed.iter().map(|&(thread, _, value)| (thread, value)).collect();
+    assert_eq!(who, [(1, 7), (2, 8), (0, 7), (0, 8)]);
+    assert_eq!((passed[0].1, passed[1].1), (passed[2].1, passed[3].1));
+    assert_ne!(passed[0].1, passed[1].1);
+    assert!(branches(&trace).contains(&(0, true)));
+    assert!(trace.losses.is_exact(), "{:?}", trace.losses);
+}
+
+#[test]
 fn shared_memory_has_events_and_other_memory_has_none() {
     let trace = trace(
         "static int x, alone;
@@ -217,7 +245,7 @@ fn updates_of_shared_memory_are_a_read_and_a_write() {
         .filter(|event| event.thread == 1)
         .filter_map(|event| match event.kind {
             EventKind::Read { value, update, .. } => Some((update, value)),
-            EventKind::Write { value, .. } => Some((true, 100 + value)),
+            EventKind::Write { address, value, .. } if address < NO_MEMORY => Some((true, 100 + value)),
             EventKind::Branch { taken, .. } => Some((true, 200 + u64::from(taken))),
             _ => None,
         })

@@ -18,6 +18,11 @@ use heisen_trace::{End, Execution, Override, Plan, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// What threads learn of each other by calls of the C library has an address of at least this number.
+const NO_MEMORY: u64 = 1 << 61;
+/// Results of threads have an address of at least this number.
+const RESULTS: u64 = 1 << 62;
+
 /// A parked program.
 struct Parked(Zygote);
 
@@ -83,6 +88,7 @@ fn switches(all: &[(u32, u16)]) -> Plan {
 /// The reads and writes: thread, whether it writes, size and value.
 fn accesses(trace: &SymbolicTrace) -> Vec<(u16, bool, u8, u64)> {
     let access = |event: &SymbolicEvent| match event.kind {
+        EventKind::Read { address, .. } | EventKind::Write { address, .. } if address >= NO_MEMORY => None,
         EventKind::Read { size, value, .. } => Some((event.thread, false, size, value)),
         EventKind::Write { size, value, .. } => Some((event.thread, true, size, value)),
         _ => None,

@@ -74,7 +74,7 @@ const starts = new Map((finding.threads ?? []).map(({ thread, start }) => [threa
 const wordsOf = (event) => words[event.op] ?? { name: event.op, verb: event.op, kind: "other operations" };
 const isRead = (event) => ["MemRead", "AtomicLoad", "AtomicRmw", "AtomicCas"].includes(event.op);
 const differs = (event) => event.only_here || event.flow_differs;
-const hasValue = (event) => event.value !== null && event.value !== undefined;
+const hasValue = (event) => Boolean(event.text);
 
 function what(event) {
   const object = event.object ? ` ${event.object}` : "";
