@@ -171,6 +171,26 @@ impl TraceMemory {
     }
 }
 
+/// The error for an event whose expression has another value than the program had.
+fn wrong(parked: i32, trace: &SymbolicTrace, at: usize) -> Error {
+    let event = &trace.events[at];
+    let (expression, value) = match event.kind {
+        EventKind::Branch { condition, taken } => (Some(condition), u64::from(taken)),
+        EventKind::Assume { condition, holds } => (Some(condition), u64::from(holds)),
+        EventKind::Pin { node, value, .. } => (Some(node), value),
+        EventKind::Write { operand: Operand::Node(node), value, .. } => (Some(node), value),
+        _ => (None, 0),
+    };
+    let known = expression.and_then(|node| trace.values()[node.0 as usize]);
+    let known = known.map_or("no value".into(), |known| format!("{known:#x}"));
+    Error::Internal(format!(
+        "{CHECKS}: an expression has {known}, and the program had {value:#x}, in T{} at {}; this is a bug of Heisen, please \
+         report it with the program",
+        event.thread,
+        named_places::place(parked, event.pc),
+    ))
+}
+
 /// The functions that were called, by name. One whose name cannot be read has another.
 fn called(header: &Header, parked: i32) -> Vec<String> {
     const LONGEST: usize = 128;
@@ -193,26 +213,6 @@ fn called(header: &Header, parked: i32) -> Vec<String> {
     let names =
         header.called[..count.min(MAX_CALLED)].iter().map(|at| name(at).unwrap_or_else(|| "?".into()));
     names.chain((count > MAX_CALLED).then(|| "others".into())).collect()
-}
-
-/// The error for an event whose expression has another value than the program had.
-fn wrong(parked: i32, trace: &SymbolicTrace, at: usize) -> Error {
-    let event = &trace.events[at];
-    let (expression, value) = match event.kind {
-        EventKind::Branch { condition, taken } => (Some(condition), u64::from(taken)),
-        EventKind::Assume { condition, holds } => (Some(condition), u64::from(holds)),
-        EventKind::Pin { node, value, .. } => (Some(node), value),
-        EventKind::Write { operand: Operand::Node(node), value, .. } => (Some(node), value),
-        _ => (None, 0),
-    };
-    let known = expression.and_then(|node| trace.values()[node.0 as usize]);
-    let known = known.map_or("no value".into(), |known| format!("{known:#x}"));
-    Error::Internal(format!(
-        "{CHECKS}: an expression has {known}, and the program had {value:#x}, in T{} at {}; this is a bug of Heisen, please \
-         report it with the program",
-        event.thread,
-        named_places::place(parked, event.pc),
-    ))
 }
 
 /// How the inputs of a schedule do not fit what the program has read.

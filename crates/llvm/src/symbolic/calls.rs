@@ -134,7 +134,7 @@ impl Planner<'_> {
     fn takes_values(&mut self, callee: Value, mut operands: Vec<Operand>) {
         operands.retain(|operand| operand.id.is_some());
         if !operands.is_empty() {
-            self.push(Step::Foreign { callee, operands });
+            self.push(Step::TakesValues { callee, operands });
         }
     }
 
@@ -168,7 +168,7 @@ impl Planner<'_> {
             Use::Unknown => {}
         }
         if let Some(&name) = self.shared.foreign.get(&callee) {
-            self.push(Step::Called { name });
+            self.push(Step::Foreign { name });
         }
         let (passed, left, by_value) = self.split_arguments(at);
         let left: Vec<Operand> = left.into_iter().flat_map(|value| self.leaves_of(value)).collect();

@@ -227,17 +227,17 @@ impl Encoder<'_> {
                 self.both(*operand);
                 self.number(*reason);
             }
-            Step::Called { name } => {
-                self.number(program::PIN);
-                self.id(Id::NONE);
-                self.address(*name);
-                self.number(heisen_abi::symbolic::CALLED);
-            }
-            Step::Foreign { callee, operands } => {
+            Step::TakesValues { callee, operands } => {
                 self.number(program::FOREIGN);
                 self.address(*callee);
                 self.number(operands.len() as u32);
                 operands.iter().for_each(|operand| self.both(*operand));
+            }
+            Step::Foreign { name } => {
+                self.number(program::PIN);
+                self.id(Id::NONE);
+                self.address(*name);
+                self.number(heisen_abi::symbolic::CALLED);
             }
             Step::Phis(pairs) => self.moves(pairs),
             Step::Enter { function, arguments, by_value } => {

@@ -28,7 +28,7 @@ impl Planner<'_> {
     pub(super) fn load(&mut self, at: Value) {
         let address = self.ir.operand(at, 0);
         if let Some(&name) = self.shared.foreign.get(&address) {
-            self.push(Step::Called { name });
+            self.push(Step::Foreign { name });
         }
         if self.is_constant_memory(address) {
             return self.pin(address, PinReason::Address);

@@ -109,10 +109,10 @@ pub enum Step {
     Branch { condition: Operand },
     /// An expression is replaced by its value.
     Pin { operand: Operand, reason: u32 },
-    /// A function without instrumentation is called whose calls are logged: a constant with its name.
-    Called { name: Value },
     /// A function takes arguments as values, not as expressions.
-    Foreign { callee: Value, operands: Vec<Operand> },
+    TakesValues { callee: Value, operands: Vec<Operand> },
+    /// A function without instrumentation is called whose calls are logged: a constant with its name.
+    Foreign { name: Value },
     /// All at once, ids become those of phis.
     Phis(Vec<(Id, Id)>),
     /// The ids of arguments are taken, by their number; and structures passed by value, with their bytes.
@@ -150,11 +150,11 @@ impl Step {
             Step::Branch { condition } => vec![condition.id],
             Step::Pin { operand, .. } => vec![operand.id],
             Step::Arguments { arguments, .. } => arguments.iter().map(|(_, id)| *id).collect(),
-            Step::Results { foreign: operands, .. } | Step::Foreign { operands, .. } => {
+            Step::Results { foreign: operands, .. } | Step::TakesValues { operands, .. } => {
                 operands.iter().map(|operand| operand.id).collect()
             }
             Step::Return { results, .. } => results.clone(),
-            Step::Called { .. }
+            Step::Foreign { .. }
             | Step::Concretise { .. }
             | Step::Phis(_)
             | Step::Enter { .. }
