@@ -2,7 +2,7 @@
 //!
 //! A sampler needs luck where a failure depends on one value in many. The solver asks for that value. Its executions
 //! carry expressions and are slow, so most turns belong to the samplers: the n-th turn of the solver comes n + 1
-//! executions after the one before, and later ones [`RAREST`] executions. As each of its executions decides what it asks
+//! executions after the one before, and later ones 32 executions. As each of its executions decides what it asks
 //! next, none of them runs beside another execution.
 
 use crate::{Causal, Halt, Room, Strategy};
