@@ -79,6 +79,9 @@ unsafe impl Sync for Table {}
 /// In place of the number of a reason in `heisen_sym_pin` with the id 0: the value is the address of the name, which ends with
 /// a 0, of a function without instrumentation that is called now.
 pub const CALLED: u32 = 1 << 16;
+
+/// Added to the number of a reason in `heisen_sym_pin` with the id 0: code runs now that may access memory without notice.
+pub const UNSEEN: u32 = 1 << 17;
 /// The section that lists the functions without instrumentation whose addresses the program takes, each ending with a 0. It
 /// is there if the program is one module, whose calls of such functions are logged.
 pub const ADDRESS_TAKEN: &str = ".heisen.taken";
@@ -172,7 +175,7 @@ pub mod update {
 /// | `copy` | before memory is copied: to, from, bytes, and their ids |
 /// | `fill` | after memory was filled: address, bytes, their ids, id and value of the byte |
 /// | `branch` | before a branch on an expression: id and value of the condition |
-/// | `pin` | an expression is replaced by its value: id, value, the number of a `heisen_trace::symbolic::PinReason`; see also [`CALLED`] |
+/// | `pin` | an expression is replaced by its value: id, value, the number of a `heisen_trace::symbolic::PinReason`; see also [`CALLED`] and [`UNSEEN`] |
 #[macro_export]
 macro_rules! symbolic_callbacks {
     ($with:ident) => {
@@ -261,7 +264,7 @@ pub mod program {
     pub const CONCRETISE: u32 = 14;
     /// Id and value.
     pub const BRANCH: u32 = 15;
-    /// Id and value, the reason or [`CALLED`](super::CALLED).
+    /// Id and value, the reason; see also [`CALLED`](super::CALLED) and [`UNSEEN`](super::UNSEEN).
     pub const PIN: u32 = 16;
     /// Two ids: from, to.
     pub const MOVE: u32 = 17;

@@ -70,7 +70,7 @@ impl Reason {
                     PinReason::Vector => "the operand of a vector operation",
                     PinReason::Wide => "an integer of more than 64 bits",
                     PinReason::Foreign => "the argument of a function that is not instrumented",
-                    PinReason::Assembly => "the operand of inline assembly",
+                    PinReason::Assembly => "what inline assembly uses",
                     PinReason::Other => "the operand of another operation",
                     PinReason::Switch => "the operand of a switch",
                     PinReason::Allocation => "the address of a new block of memory",

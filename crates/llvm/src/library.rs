@@ -241,6 +241,7 @@ functions! {
     fn LLVMIsAConstantInt(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAFunction(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAGlobalVariable(*mut RawValue) -> *mut RawValue;
+    fn LLVMGetInlineAsmAsmString(*mut RawValue, *mut usize) -> *const c_char;
     fn LLVMIsAInlineAsm(*mut RawValue) -> *mut RawValue;
     fn LLVMIsAInstruction(*mut RawValue) -> *mut RawValue;
     fn LLVMIsDeclaration(*mut RawValue) -> c_int;

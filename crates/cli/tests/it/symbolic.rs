@@ -697,6 +697,51 @@ fn nothing_is_proven_where_an_operation_is_not_modelled() {
     assert!(json["not_controlled"].to_string().contains("sem_getvalue"), "{json:#}");
 }
 
+/// A thread that sets a variable for a moment, and another one that looks at it in some way.
+fn looking(look: &str) -> String {
+    format!(
+        "#include <assert.h>
+        #include <pthread.h>
+        #include <stdio.h>
+        static char text[4] = \"a\";
+        static int number, seen;
+        static void *sets(void *a) {{ number = 5; number = 0; text[1] = 'b'; text[1] = 0; return a; }}
+        static void *looks(void *a) {{ {look}; return a; }}
+        int main(void) {{
+            pthread_t a, b;
+            pthread_create(&a, 0, sets, 0);
+            pthread_create(&b, 0, looks, 0);
+            pthread_join(a, 0);
+            pthread_join(b, 0);
+            assert(!seen);
+            return 0;
+        }}"
+    )
+}
+
+#[test]
+fn nothing_is_proven_where_code_may_read_memory_without_notice() {
+    if !has_clang() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let assembly = r#"int r; __asm__ volatile("movl %1, %0" : "=r"(r) : "m"(number)); seen = r == 5"#;
+    for (name, look, caveat) in [
+        ("assembly.c", assembly, "inline assembly"),
+        ("printed.c", r#"seen = printf("%s\n", text) == 3"#, "not instrumented"),
+    ] {
+        sandbox.write(name, looking(look));
+        let json = searched(&sandbox, 0, &["--strategy", "causal", name]);
+        assert_eq!(json["complete"], false, "{name}: {json:#}");
+        assert!(json["not_controlled"].to_string().contains(caveat), "{name}: {json:#}");
+    }
+    // These read nothing.
+    let nothing = r#"__asm__ volatile("" ::: "memory"); printf("%s\n", text); seen = 0"#;
+    sandbox.write("nothing.c", looking(nothing));
+    let json = searched(&sandbox, 0, &["--strategy", "causal", "--races=off", "nothing.c"]);
+    assert_eq!((&json["verdict"], &json["complete"]), (&json!("clean"), &json!(true)), "{json:#}");
+}
+
 #[test]
 fn nothing_is_proven_where_a_function_has_a_state_that_threads_share() {
     if !has_clang() {

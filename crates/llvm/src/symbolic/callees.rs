@@ -7,6 +7,8 @@ pub enum Use {
     Decides,
     /// They are written to a stream of output. No thread goes another way for that, unless it looks at the result.
     Prints,
+    /// They are printed, and the program looks at how much that was: it depends on what lies in memory, too.
+    Counts,
     /// Nobody knows.
     Unknown,
 }

@@ -93,7 +93,7 @@ impl Planner<'_> {
     fn use_of(&self, at: Value) -> Use {
         let known = self.named(at).filter(|_| !self.shared.has_own_code(self.ir.callee(at)));
         match known.map_or(Use::Unknown, |name| use_of(&name)) {
-            Use::Prints if self.ir.is_used(at) => Use::Unknown,
+            Use::Prints if self.ir.is_used(at) => Use::Counts,
             known => known,
         }
     }
@@ -142,6 +142,9 @@ impl Planner<'_> {
     pub(super) fn call_arguments(&mut self, at: Value) {
         let callee = self.ir.callee(at);
         if self.ir.is_assembly(callee) {
+            if !self.ir.is_empty_assembly(callee) {
+                self.push(Step::Unseen { reason: PinReason::Assembly as u32 });
+            }
             return self.ir.arguments(at).into_iter().for_each(|value| self.pin(value, PinReason::Assembly));
         }
         if let Some(access) = self.named(at).and_then(|name| callback(&name)) {
@@ -165,6 +168,7 @@ impl Planner<'_> {
                     .for_each(|value| self.pin(value, PinReason::Address));
             }
             Use::Prints => return,
+            Use::Counts => self.push(Step::Unseen { reason: PinReason::Foreign as u32 }),
             Use::Unknown => {}
         }
         if let Some(&name) = self.shared.foreign.get(&callee) {
@@ -202,7 +206,7 @@ impl Planner<'_> {
         }
         let count = self.leaves(at).filter(|_| self.ir.is_used(at)).unwrap_or(0);
         let mut foreign = Vec::new();
-        if self.may_be_foreign(callee) && self.use_of(at) == Use::Unknown {
+        if self.may_be_foreign(callee) && matches!(self.use_of(at), Use::Counts | Use::Unknown) {
             let (passed, ..) = self.split_arguments(at);
             foreign.extend(passed.into_iter().map(|(_, operand)| operand).filter(|o| o.id.is_some()));
         }

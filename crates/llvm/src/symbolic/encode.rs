@@ -239,6 +239,11 @@ impl Encoder<'_> {
                 self.address(*name);
                 self.number(heisen_abi::symbolic::CALLED);
             }
+            Step::Unseen { reason } => {
+                self.number(program::PIN);
+                self.both(Operand::constant(0));
+                self.number(heisen_abi::symbolic::UNSEEN + reason);
+            }
             Step::Phis(pairs) => self.moves(pairs),
             Step::Enter { function, arguments, by_value } => {
                 for (number, structure, bytes) in by_value {

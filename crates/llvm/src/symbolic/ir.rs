@@ -480,6 +480,13 @@ impl<'a> Ir<'a> {
         !llvm!(self, LLVMIsAInlineAsm(of.0)).is_null()
     }
 
+    /// Whether inline assembly has no instructions: it only keeps the compiler from moving others.
+    pub fn is_empty_assembly(&self, of: Value) -> bool {
+        let mut length = 0;
+        llvm!(self, LLVMGetInlineAsmAsmString(of.0, &mut length));
+        length == 0
+    }
+
     /// The values that a phi takes, with the blocks from which it takes them.
     pub fn incoming(&self, phi: Value) -> Vec<(Value, Block)> {
         let count = llvm!(self, LLVMCountIncoming(phi.0));

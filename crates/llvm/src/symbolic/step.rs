@@ -113,6 +113,8 @@ pub enum Step {
     TakesValues { callee: Value, operands: Vec<Operand> },
     /// A function without instrumentation is called whose calls are logged: a constant with its name.
     Foreign { name: Value },
+    /// Code runs that may access memory without notice.
+    Unseen { reason: u32 },
     /// All at once, ids become those of phis.
     Phis(Vec<(Id, Id)>),
     /// The ids of arguments are taken, by their number; and structures passed by value, with their bytes.
@@ -155,6 +157,7 @@ impl Step {
             }
             Step::Return { results, .. } => results.clone(),
             Step::Foreign { .. }
+            | Step::Unseen { .. }
             | Step::Concretise { .. }
             | Step::Phis(_)
             | Step::Enter { .. }

@@ -6,7 +6,9 @@ use super::{block_traffic, is_on};
 use crate::memory::tsan;
 use crate::platform::registers::framed_caller;
 use core::cell::UnsafeCell;
-use heisen_abi::symbolic::{ARGUMENTS, CALLED, COUNT, Frame, RESULTS, Table, VERSION, unpack_operation};
+use heisen_abi::symbolic::{
+    ARGUMENTS, CALLED, COUNT, Frame, RESULTS, Table, UNSEEN, VERSION, unpack_operation,
+};
 use heisen_trace::ValueOp;
 use heisen_wire::symbolic::{kind, reason};
 
@@ -233,10 +235,13 @@ pub extern "C" fn heisen_sym_branch(id: u32, taken: u32) {
 
 /// See `heisen_abi::symbolic_callbacks`.
 pub extern "C" fn heisen_sym_pin(id: u32, value: u64, reason: u32) {
-    if is_on() && reason == CALLED {
-        super::calls(value);
-    } else if is_on() {
-        terms::pin(id, value, reason, place!());
+    if !is_on() {
+        return;
+    }
+    match reason {
+        CALLED => super::calls(value),
+        reason if reason & UNSEEN != 0 => super::accesses_unseen(reason - UNSEEN),
+        reason => terms::pin(id, value, reason, place!()),
     }
 }
 

@@ -35,7 +35,7 @@ use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
 use core::ffi::c_char;
 use heisen_wire::flag;
-use heisen_wire::symbolic::{ENV_FD, reason};
+use heisen_wire::symbolic::{ENV_FD, REASONS, reason};
 
 /// The library is loaded: maps the symbolic trace, if the engine has passed one.
 pub fn init() {
@@ -125,6 +125,14 @@ pub fn runs_once(control: usize) {
 fn calls(name: u64) {
     if SCHED.count.get() > 1 {
         symbolic_log::called(name);
+    }
+}
+
+/// The running thread is about to run code that may access memory without an event, such as inline assembly. It matters once
+/// there are other threads, or expressions.
+fn accesses_unseen(reason: u32) {
+    if SCHED.count.get() > 1 || symbolic_log::node_count() > 0 {
+        symbolic_log::count(&symbolic_log::header().pinned[reason as usize % REASONS]);
     }
 }
 
