@@ -250,7 +250,10 @@ impl Confirmer<'_> {
             Err(error) if error.is_cut() => None,
             simplest => simplest?,
         };
-        let Some(simplest) = simplest.filter(|simplest| simplest.plan.overrides != plan.overrides) else {
+        // The plan of a sampler has no choices either, but does not run the default schedule.
+        let differs =
+            |plan: &Plan, other: &Plan| plan.overrides != other.overrides || plan.policy != other.policy;
+        let Some(simplest) = simplest.filter(|simplest| differs(&simplest.plan, plan)) else {
             return Ok((closeup, None, None));
         };
         let again = recorder.record(Job::Plan(&simplest.plan))?;

@@ -87,10 +87,6 @@ fn every_example_has_its_fewest_preemptions() {
         let directory = scratch();
         let program = built(directory.path(), path);
         for strategy in strategies {
-            // An open defect: these keep some preemptions, although the default schedule fails as well.
-            if path.ends_with("ring.rs") && ["pos", "surw"].contains(strategy) {
-                continue;
-            }
             let how = ["--strategy", strategy, "--seed", "3", "--executions", "3000", "--", &program];
             let args: Vec<&str> = options.iter().map(String::as_str).chain(how).collect();
             let json = check_json(directory.path(), &args);

@@ -3,7 +3,7 @@
 //! than a wake wakes, which ones is a decision.
 
 use crate::memory::race::order;
-use crate::memory::symbolic::futex as symbolic;
+use crate::memory::symbolic::futex_events as symbolic;
 use crate::platform::registers::caller;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;

@@ -3,9 +3,7 @@
 //! itself, because it cannot call glibc's own clean-up of a thread.
 
 use super::shims;
-use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
-use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -13,9 +11,8 @@ const MAX_KEYS: usize = 1024;
 /// PTHREAD_DESTRUCTOR_ITERATIONS.
 const ROUNDS: usize = 4;
 
-struct Keys([Cell<usize>; MAX_KEYS]);
-
-static DESTRUCTORS: Guarded<Keys> = Guarded::new(Keys([const { Cell::new(0) }; MAX_KEYS]));
+/// By key. Atomic, because in system mode the threads of a program create keys side by side.
+static DESTRUCTORS: [AtomicUsize; MAX_KEYS] = [const { AtomicUsize::new(0) }; MAX_KEYS];
 
 /// One more than the highest key that was ever created. The end of a thread looks at no key beyond it: threads
 /// end often, and most programs have no keys.
@@ -26,8 +23,9 @@ static MADE: AtomicUsize = AtomicUsize::new(0);
 pub fn run_destructors() {
     for _ in 0..ROUNDS {
         let mut any = false;
-        for (key, destructor) in DESTRUCTORS.0.iter().enumerate().take(MADE.load(Relaxed)) {
-            if destructor.get() == 0 {
+        for (key, destructor) in DESTRUCTORS.iter().enumerate().take(MADE.load(Relaxed)) {
+            let destructor = destructor.load(Relaxed);
+            if destructor == 0 {
                 continue;
             }
             let key = key as u32;
@@ -39,7 +37,7 @@ pub fn run_destructors() {
             real!(pthread_setspecific, fn(key => u32, 0 => usize) -> c_int);
             // SAFETY: the program registered this function for values of this key.
             unsafe {
-                let call: extern "C" fn(usize) = core::mem::transmute(destructor.get());
+                let call: extern "C" fn(usize) = core::mem::transmute(destructor);
                 call(value);
             }
         }
@@ -79,7 +77,7 @@ fn remember(result: c_int, key: *const u32, destructor: usize) {
     if result == 0 {
         // SAFETY: the real function has just written it.
         let number = unsafe { *key } as usize;
-        DESTRUCTORS.0[number].set(destructor);
+        DESTRUCTORS[number].store(destructor, Relaxed);
         MADE.fetch_max(number + 1, Relaxed);
     }
 }
@@ -89,15 +87,15 @@ shims! {
     fn pthread_key_delete(key: u32) -> c_int = pc {
         let result = real!(pthread_key_delete, fn(key => u32) -> c_int);
         if result == 0 {
-            DESTRUCTORS.0[key as usize].set(0);
+            DESTRUCTORS[key as usize].store(0, Relaxed);
         }
         result
     }
 
     /// The C11 form of `pthread_key_delete`.
     fn tss_delete(key: u32) -> () = pc {
-        if let Some(destructor) = DESTRUCTORS.0.get(key as usize) {
-            destructor.set(0);
+        if let Some(destructor) = DESTRUCTORS.get(key as usize) {
+            destructor.store(0, Relaxed);
         }
         real!(tss_delete, fn(key => u32) -> ())
     }

@@ -25,7 +25,7 @@ static INIT: extern "C" fn() = init;
 
 extern "C" fn init() {
     super::strings::look_up();
-    super::numbers::look_up();
+    super::conversions::look_up();
     let mut name = [0u8; 16];
     name[..ENV_FD.len()].copy_from_slice(ENV_FD.as_bytes());
     name[ENV_FD.len()] = b'=';

@@ -8,7 +8,7 @@
 use super::alloc;
 use crate::memory::race::MODE;
 use crate::memory::symbolic::call::{Call, Value};
-use crate::memory::symbolic::strings::{self as model, ALL, Comparison};
+use crate::memory::symbolic::string_calls::{self as model, ALL, Comparison};
 use crate::memory::tsan;
 use crate::memory::tsan::{Part, touch};
 use crate::platform::glibc;

@@ -33,9 +33,22 @@ struct Pending {
 /// finding.
 #[inline(never)]
 pub fn look_for_leaks(pc: usize) {
-    if !HEAP.leaks.get() || !serves() || !SCHED.running.get() {
-        return;
+    if HEAP.leaks.get() && serves() && SCHED.running.get() {
+        clear_dead_frames();
+        look(pc);
     }
+}
+
+/// Overwrites what calls that have returned have left on the stack. Otherwise a stale pointer may lie between the variables
+/// of [`look`], where it would count as one of the program's.
+#[inline(never)]
+fn clear_dead_frames() {
+    let mut dead = [0_usize; 512];
+    core::hint::black_box(&mut dead);
+}
+
+#[inline(never)]
+fn look(pc: usize) {
     let live = blocks::all().filter(|block| block.state() == state::LIVE).count();
     let bytes = (live * WORD).next_multiple_of(4096).max(4096);
     let Some(at) = sys::map_stack(bytes) else { return };

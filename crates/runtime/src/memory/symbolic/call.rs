@@ -1,5 +1,5 @@
 //! A call of a C library function by instrumented code, whose arguments and memory may be expressions. The library's code is
-//! not instrumented; [`strings`](super::strings) and [`numbers`](super::numbers) say what it does to expressions.
+//! not instrumented; [`string_calls`](super::string_calls) and [`number_calls`](super::number_calls) say what it does to expressions.
 
 use super::callbacks::FRAME;
 use super::is_on;

@@ -3,8 +3,8 @@
 //! Instrumented code calls the functions of [`callbacks`] after its operations. They add nodes to the trace
 //! ([`terms`]), remember which bytes of memory hold expressions ([`held`]), find out which memory threads share
 //! ([`sharing`]), and log what threads do with shared memory ([`traffic`], [`block_traffic`]). [`inputs`] has the functions
-//! by which a program reads inputs, [`marked`] makes bytes from outside inputs, and [`futex`] logs what threads do with
-//! futexes. [`strings`] and [`numbers`] say what functions of the C library do to expressions ([`call`]).
+//! by which a program reads inputs, [`marked`] makes bytes from outside inputs, and [`futex_events`] logs what threads do with
+//! futexes. [`string_calls`] and [`number_calls`] say what functions of the C library do to expressions ([`call`]).
 //!
 //! Only one thread runs at a time, and no thread is switched out in here, so nothing is atomic or locked. All data lies at
 //! addresses of its own ([`reserved`]), outside of what a snapshot restores: an execution that begins in the same process
@@ -13,15 +13,15 @@
 mod block_traffic;
 pub mod call;
 pub mod callbacks;
-pub mod futex;
+pub mod futex_events;
 mod held;
 pub mod inputs;
 pub mod marked;
-pub mod numbers;
+pub mod number_calls;
 mod reserved;
 mod results;
 mod sharing;
-pub mod strings;
+pub mod string_calls;
 mod terms;
 mod traffic;
 

@@ -4,7 +4,7 @@
 
 use super::block_traffic;
 use super::call::{Call, Value};
-use super::numbers::lower;
+use super::number_calls::lower;
 use super::terms::{CONCRETE, Operand};
 use heisen_trace::ValueOp;
 

@@ -3,7 +3,7 @@
 
 use super::strings::functions;
 use crate::memory::symbolic::call::Call;
-use crate::memory::symbolic::numbers::{self as model, Kind};
+use crate::memory::symbolic::number_calls::{self as model, Kind};
 use crate::memory::tsan::{Part, touch};
 use crate::platform::glibc;
 use core::ffi::{c_char, c_int, c_long, c_longlong, c_ulong, c_ulonglong};
