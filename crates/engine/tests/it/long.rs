@@ -315,7 +315,8 @@ fn a_killed_worker_is_replaced() {
         let heisen = child.id() as i32;
         let zygotes = || sandbox.processes().into_iter().filter(|&pid| parent(pid) == Some(heisen)).collect();
         assert!(soon(|| !Vec::is_empty(&zygotes())));
-        std::thread::sleep(Duration::from_millis(300));
+        // Long enough that they work, and short enough that they have not ended.
+        std::thread::sleep(Duration::from_millis(40));
         let killed: Vec<i32> = zygotes();
         killed.iter().for_each(|&pid| send("KILL", pid as u32));
         let output = child.wait_with_output().expect("heisen ends");

@@ -8,23 +8,24 @@
 
 use super::{pid, shims};
 use crate::memory::symbolic::marked;
-use crate::platform::baton::Guarded;
+use crate::platform::baton::Flag;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::SCHED;
 use crate::sched::recurrence;
 use crate::wire_log;
-use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use heisen_trace::hash;
 
+/// Both are atomic: forked children, and programs in system mode, have threads that run in parallel.
 struct Random {
-    seeded: Cell<bool>,
-    state: Cell<u64>,
+    seeded: Flag,
+    state: AtomicU64,
 }
 
-static RANDOM: Guarded<Random> = Guarded::new(Random { seeded: Cell::new(false), state: Cell::new(0) });
+static RANDOM: Random = Random { seeded: Flag::new(false), state: AtomicU64::new(0) };
 
 /// How many bytes one opening of /dev/urandom or /dev/random provides.
 const DEVICE_SIZE: usize = 1 << 20;
@@ -34,7 +35,7 @@ const DEVICE_SIZE: usize = 1 << 20;
 pub fn init(seed: u64) {
     const AT_RANDOM: usize = 25;
     // Keeps this stream distinct from the policies' generators, which also start from small seeds.
-    RANDOM.state.set(seed ^ 0x6a09_e667_f3bc_c908);
+    RANDOM.state.store(seed ^ 0x6a09_e667_f3bc_c908, Relaxed);
     RANDOM.seeded.set(true);
     let at = real!(getauxval, fn(AT_RANDOM => usize) -> usize);
     if at != 0 {
@@ -45,8 +46,8 @@ pub fn init(seed: u64) {
 
 /// A forked child continues with bytes of its own, as it would without Heisen.
 pub fn forked(child: u32) {
-    RANDOM.state.set(RANDOM.state.get() ^ (u64::from(child) << 32 | 0x5851_f42d));
-    next();
+    RANDOM.state.fetch_xor(u64::from(child) << 32 | 0x5851_f42d, Relaxed);
+    advance();
 }
 
 fn seeded() -> bool {
@@ -56,9 +57,12 @@ fn seeded() -> bool {
 /// The next number of splitmix64.
 fn next() -> u64 {
     recurrence::consulted();
-    let state = RANDOM.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-    RANDOM.state.set(state);
-    hash::scatter(state)
+    hash::scatter(advance())
+}
+
+fn advance() -> u64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    RANDOM.state.fetch_add(STEP, Relaxed).wrapping_add(STEP)
 }
 
 /// Fills memory with bytes of the stream.

@@ -103,7 +103,7 @@ fn before(op: Op, address: usize, size: usize, pc: usize, changes: impl Fn() -> 
     } else {
         spin::unscheduled_change(op, address, pc, plain::peek(address, size));
     }
-    plain::checked(logged(op, changes), address, size, true, pc);
+    plain::checked(|| logged(op, changes), address, size, true, pc);
 }
 
 /// Before an atomic operation that, as things are, only reads the variable; `changes` is as for [`before`].
@@ -119,7 +119,7 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> boo
     } else {
         spin::glance(op, at as usize, pc, value);
     }
-    plain::checked(logged(op, changes), at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
+    plain::checked(|| logged(op, changes), at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
 }
 
 /// The operation in the log of accesses: a comparison that fails is a read.

@@ -34,7 +34,7 @@ pub fn touch<const N: usize>(pc: usize, first: &[Part], all: impl FnOnce() -> [P
         plain::about_to(part.at, part.bytes, part.write, pc);
     }
     for part in first() {
-        plain::checked(plain::op(part.write), part.at, part.bytes, part.write, pc);
+        plain::checked(|| plain::op(part.write), part.at, part.bytes, part.write, pc);
     }
     for part in all().iter().filter(|part| part.bytes != 0) {
         // The scheduling point recorded the first bytes only.

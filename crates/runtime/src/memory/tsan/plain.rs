@@ -61,14 +61,15 @@ pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
     }
 }
 
-/// Checks an access of which the log will know only after it is done. If it is wrong, the log ends with it.
+/// Checks an access of which the log will know only after it is done. If it is wrong, the log ends with it, as this
+/// operation.
 #[inline(always)]
-pub fn checked(op: Op, address: usize, size: usize, write: bool, pc: usize) {
+pub fn checked(op: impl FnOnce() -> Op, address: usize, size: usize, write: bool, pc: usize) {
     if race::is_on(mode::WATCH) {
         // The value of an earlier write, before this operation changes it.
         wire_log::settle();
         if heap::is_wrong(address, size) {
-            watch(op, address, size, pc);
+            watch(op(), address, size, pc);
         }
     }
     heap::touch(address, size, write, pc);
