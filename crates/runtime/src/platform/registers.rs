@@ -87,22 +87,14 @@ pub fn capture(out: &[AtomicU64; 8]) {
 
 /// The return address of the intercepted function: where the program called it. It is only valid directly in
 /// the body of an exported function, and only with frame pointers, which the engine's build script asks for.
+///
+/// A function that may return before it needs a frame has none at its beginning: the compiler makes the frame where it
+/// first needs one. To preserve a register it does.
 macro_rules! caller {
     () => {{
         let pc: usize;
-        // SAFETY: with frame pointers, the return address lies just above the saved rbp.
-        unsafe { core::arch::asm!("mov {}, [rbp + 8]", out(reg) pc, options(nostack, readonly, preserves_flags)) };
-        pc
-    }};
-}
-pub(crate) use caller;
-
-/// As [`caller`], also in a function that may return before it needs a frame. The compiler makes the frame where it first
-/// needs one, and to preserve a register it does.
-macro_rules! framed_caller {
-    () => {{
-        let pc: usize;
-        // SAFETY: as for `caller`; the function preserves r12 for its caller.
+        // SAFETY: with frame pointers, the return address lies just above the saved rbp; the function preserves r12 for
+        // its caller.
         unsafe {
             core::arch::asm!(
                 "mov {}, [rbp + 8]",
@@ -114,4 +106,4 @@ macro_rules! framed_caller {
         pc
     }};
 }
-pub(crate) use framed_caller;
+pub(crate) use caller;

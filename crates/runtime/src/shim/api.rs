@@ -5,7 +5,7 @@ use super::process::assertion_failed;
 use super::verifier;
 use crate::lifecycle::zygote;
 use crate::memory::symbolic::inputs;
-use crate::platform::registers::{caller, framed_caller};
+use crate::platform::registers::caller;
 use crate::sched::pause;
 use crate::sched::{self, SCHED, me, thread};
 use crate::sched::{atomic_section, dependence, scope};
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn heisen_assert_fail(
 pub unsafe extern "C" fn heisen_input(at: usize, bytes: usize, name: *const c_char) {
     if SCHED.active.get() && SCHED.running.get() {
         let function: unsafe extern "C" fn(usize, usize, *const c_char) = heisen_input;
-        inputs::read_into(function as usize, at, bytes, name, framed_caller!());
+        inputs::read_into(function as usize, at, bytes, name, caller!());
     }
 }
 
@@ -175,5 +175,5 @@ pub unsafe extern "C" fn heisen_input(at: usize, bytes: usize, name: *const c_ch
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_assume(condition: c_int) {
     let function: extern "C" fn(c_int) = heisen_assume;
-    verifier::assumed(function as usize, condition, framed_caller!());
+    verifier::assumed(function as usize, condition, caller!());
 }

@@ -3,7 +3,7 @@
 
 use super::process::assertion_failed;
 use crate::memory::symbolic::inputs;
-use crate::platform::registers::framed_caller;
+use crate::platform::registers::caller;
 use crate::sched::SCHED;
 use crate::sched::pause;
 use crate::wire_log;
@@ -34,7 +34,7 @@ macro_rules! nondet {
         #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> $ty {
             let function: extern "C" fn() -> $ty = $name;
-            let $value = input(function as usize, stringify!($name).as_bytes(), $bits, framed_caller!());
+            let $value = input(function as usize, stringify!($name).as_bytes(), $bits, caller!());
             $convert
         }
     )*};
@@ -127,14 +127,14 @@ nondet! {
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_nondet_int128() -> i128 {
     let function: extern "C" fn() -> i128 = __VERIFIER_nondet_int128;
-    wide(function as usize, b"__VERIFIER_nondet_int128", framed_caller!()) as i128
+    wide(function as usize, b"__VERIFIER_nondet_int128", caller!()) as i128
 }
 
 /// An input of type `unsigned __int128`, which is 0 unless the search chooses its value. It has no expression.
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_nondet_uint128() -> u128 {
     let function: extern "C" fn() -> u128 = __VERIFIER_nondet_uint128;
-    wide(function as usize, b"__VERIFIER_nondet_uint128", framed_caller!())
+    wide(function as usize, b"__VERIFIER_nondet_uint128", caller!())
 }
 
 /// An input of 128 bits, which the function at this address returns.
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn __VERIFIER_nondet_memory(at: usize, bytes: usize) {
     if SCHED.active.get() && SCHED.running.get() {
         let function: unsafe extern "C" fn(usize, usize) = __VERIFIER_nondet_memory;
         let name = c"__VERIFIER_nondet_memory".as_ptr();
-        inputs::read_into(function as usize, at, bytes, name, framed_caller!());
+        inputs::read_into(function as usize, at, bytes, name, caller!());
     }
 }
 
@@ -159,19 +159,19 @@ pub unsafe extern "C" fn __VERIFIER_nondet_memory(at: usize, bytes: usize) {
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_assume(condition: c_int) {
     let function: extern "C" fn(c_int) = __VERIFIER_assume;
-    assumed(function as usize, condition, framed_caller!());
+    assumed(function as usize, condition, caller!());
 }
 
 /// The error of a verification task: ends the execution as a failed `assert` does.
 #[unsafe(no_mangle)]
 pub extern "C" fn reach_error() -> ! {
-    fails(c"reach_error()".as_ptr(), framed_caller!())
+    fails(c"reach_error()".as_ptr(), caller!())
 }
 
 /// As `reach_error`, by its name in old tasks.
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_error() -> ! {
-    fails(c"__VERIFIER_error()".as_ptr(), framed_caller!())
+    fails(c"__VERIFIER_error()".as_ptr(), caller!())
 }
 
 fn fails(call: *const c_char, pc: usize) -> ! {

@@ -4,7 +4,7 @@ use super::terms::{self, CONCRETE, Operand};
 use super::traffic::Access;
 use super::{block_traffic, is_on};
 use crate::memory::tsan;
-use crate::platform::registers::framed_caller;
+use crate::platform::registers::caller;
 use core::cell::UnsafeCell;
 use heisen_abi::symbolic::{
     ARGUMENTS, CALLED, COUNT, Frame, RESULTS, Table, UNSEEN, VERSION, unpack_operation,
@@ -80,7 +80,7 @@ impl SharedFrame {
 macro_rules! place {
     () => {
         match FRAME.place() {
-            0 => framed_caller!(),
+            0 => caller!(),
             place => place,
         }
     };
