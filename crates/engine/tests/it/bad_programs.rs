@@ -172,7 +172,6 @@ fn forks_and_leaves_a_grandchild() {
 #[test]
 fn waits_for_a_child_that_never_ends() {
     let sandbox = program("if (fork() == 0) { setsid(); sleep(3600); } wait(NULL);");
-    // The program polls, and its processor time counts: a second of it takes half a minute.
     sandbox.heisen(HASTIER).fails(3, &["for a child process to end", "prog.c:", "--hang"]);
 }
 

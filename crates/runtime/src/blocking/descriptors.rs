@@ -320,6 +320,12 @@ fn errands(able: bool) {
         let may_jump = next != u64::MAX;
         let most = if kernel_calls::is_out() { LONGEST_MOMENT / 10 } else { LONGEST_MOMENT };
         let left = if clock::is_real() { clock::until(next) / 1_000 } else { u64::MAX };
+        // Without a descriptor or a time-out that could end the wait, there is nothing to look at in between.
+        if !may_jump && !clock::is_real() && waits_for_no_descriptor() && kernel_calls::wait() {
+            kernel_calls::came_back();
+            hooks::look_for_signals();
+            continue;
+        }
         let moment = IO.moment.get().min(most).min(left);
         if wait_for_outside(moment) || hooks::look_for_signals() {
             IO.moment.set(FIRST_MOMENT);
@@ -358,6 +364,10 @@ fn anyone_is_ready() -> bool {
 fn anyone_waits_for_outside() -> bool {
     waiting().any(|number| awaited(number).iter().any(|fd| fd.fd >= 0 && class(fd.fd) == Class::Outside))
         || kernel_calls::is_out()
+}
+
+fn waits_for_no_descriptor() -> bool {
+    waiting().all(|number| awaited(number).is_empty())
 }
 
 /// Waits in real time until something comes from outside or `micros` have passed.

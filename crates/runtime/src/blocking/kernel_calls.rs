@@ -18,9 +18,10 @@ use heisen_trace::{Note, Op};
 const MAX: usize = 64;
 const STACK: usize = 16 << 10;
 
-const FREE: u32 = 0;
+/// The kernel stores this when the kernel thread has ended, and wakes whoever waits for it.
+const BACK: u32 = 0;
 const OUT: u32 = 1;
-const BACK: u32 = 2;
+const FREE: u32 = 2;
 
 /// One call in progress.
 #[repr(C)]
@@ -58,19 +59,20 @@ static ERRANDS: Guarded<Errands> = Guarded::new(Errands {
 });
 
 unsafe extern "C" {
-    fn heisen_clone_helper(flags: usize, stack: usize, run: usize, what: usize) -> isize;
+    fn heisen_clone_helper(flags: usize, stack: usize, run: usize, what: usize, cleared: usize) -> isize;
 }
 
 global_asm!(
-    // heisen_clone_helper(flags, stack, run, what): in the new kernel thread, calls run(what) on the new stack.
+    // heisen_clone_helper(flags, stack, run, what, cleared): in the new kernel thread, calls run(what) on the new
+    // stack. When it ends, the kernel clears the word at `cleared` and wakes the futex there.
     ".globl heisen_clone_helper",
     ".hidden heisen_clone_helper",
     "heisen_clone_helper:",
     "push r12",
     "mov r12, rdx",
     "mov r9, rcx",
+    "mov r10, r8",
     "xor edx, edx",
-    "xor r10d, r10d",
     "xor r8d, r8d",
     "mov eax, 56",
     "syscall",
@@ -86,15 +88,18 @@ global_asm!(
 );
 
 /// Calls `run` on a new kernel thread without thread-local storage, on a stack of `size` bytes at `stack`.
-/// Returns whether the kernel thread was started.
-fn spawn(stack: usize, size: usize, run: usize, what: usize) -> bool {
+/// When it has ended, `ended` is [`BACK`]. Returns whether the kernel thread was started.
+fn spawn(stack: usize, size: usize, run: usize, what: usize, ended: Option<&'static AtomicU32>) -> bool {
     const CLONE_VM_FS_FILES_SIGHAND: usize = 0xf00;
     const CLONE_THREAD: usize = 0x1_0000;
     const CLONE_SYSVSEM: usize = 0x4_0000;
-    let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    const CLONE_CHILD_CLEARTID: usize = 0x20_0000;
+    let clears = if ended.is_some() { CLONE_CHILD_CLEARTID } else { 0 };
+    let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | clears;
+    let cleared = ended.map_or(0, |word| word.as_ptr() as usize);
     let mask = sys::signal_mask(Some(u64::MAX));
-    // SAFETY: the stack is not in use and large enough for `run`, which never returns.
-    let started = unsafe { heisen_clone_helper(flags, stack + size - 64, run, what) };
+    // SAFETY: the stack is not in use and large enough for `run`, which never returns. The word lives for ever.
+    let started = unsafe { heisen_clone_helper(flags, stack + size - 64, run, what, cleared) };
     sys::signal_mask(Some(mask));
     started >= 0
 }
@@ -104,16 +109,15 @@ fn spawn(stack: usize, size: usize, run: usize, what: usize) -> bool {
 pub fn keep(run: extern "C" fn(usize) -> !) {
     const LARGE: usize = 64 << 10;
     if let Some(stack) = sys::map_stack(LARGE) {
-        spawn(stack, LARGE, run as *const () as usize, 0);
+        spawn(stack, LARGE, run as *const () as usize, 0, None);
     }
 }
 
-/// Runs on the kernel thread of its own: makes the call and ends.
+/// Runs on the kernel thread of its own: makes the call and ends. The kernel then sets the state to [`BACK`], when
+/// nothing uses the stack any more.
 extern "C" fn run(errand: &Errand) -> ! {
     let args = core::array::from_fn(|index| errand.args[index].get());
-    errand.result.store(sys::call(errand.number.get(), args), Relaxed);
-    // From here on the entry, and with it this stack, may be reused; ending does not touch the stack.
-    errand.state.store(BACK, Release);
+    errand.result.store(sys::call(errand.number.get(), args), Release);
     sys::exit_thread()
 }
 
@@ -130,7 +134,7 @@ pub fn call(op: Op, object: usize, number: usize, args: [usize; 6], pc: usize) -
     }
     sched::remove_errand();
     ERRANDS.count.set(ERRANDS.count.get() - 1);
-    let result = errand.result.load(Relaxed);
+    let result = errand.result.load(Acquire);
     errand.state.store(FREE, Relaxed);
     result
 }
@@ -148,7 +152,7 @@ fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
     errand.thread.set(sched::me());
     errand.state.store(OUT, Release);
     let errand_at = core::ptr::from_ref(errand) as usize;
-    if !spawn(stack, STACK, run as *const () as usize, errand_at) {
+    if !spawn(stack, STACK, run as *const () as usize, errand_at, Some(&errand.state)) {
         errand.state.store(FREE, Relaxed);
         return None;
     }
@@ -158,6 +162,15 @@ fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
 /// Whether a call is in progress.
 pub fn is_out() -> bool {
     ERRANDS.count.get() != 0
+}
+
+/// Waits in real time until a call has returned, or a signal comes. Returns at once, with false, if several calls are
+/// in progress: there is no one word to wait for.
+pub fn wait() -> bool {
+    let mut out = ERRANDS.all.iter().filter(|errand| errand.state.load(Relaxed) == OUT);
+    let (Some(errand), None) = (out.next(), out.next()) else { return false };
+    sys::futex_wait(&errand.state, OUT);
+    true
 }
 
 /// Enables the threads whose calls have returned; returns whether there is one.
