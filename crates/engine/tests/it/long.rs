@@ -313,11 +313,18 @@ fn a_killed_worker_is_replaced() {
 
         let child = start(&sandbox, &args);
         let heisen = child.id() as i32;
-        let zygotes = || sandbox.processes().into_iter().filter(|&pid| parent(pid) == Some(heisen)).collect();
-        assert!(soon(|| !Vec::is_empty(&zygotes())));
-        // Long enough that they work, and short enough that they have not ended.
-        std::thread::sleep(Duration::from_millis(40));
-        let killed: Vec<i32> = zygotes();
+        // A reaper is the parent of a zygote, which is the parent of the process that executes.
+        let working = || -> Vec<i32> {
+            let zygotes = sandbox.processes().into_iter().filter_map(parent);
+            let reapers: Vec<i32> = zygotes.filter_map(parent).collect();
+            let works = |pid: &i32| parent(*pid) == Some(heisen) && reapers.contains(pid);
+            sandbox.processes().into_iter().filter(works).collect()
+        };
+        let mut killed = Vec::new();
+        let start = Instant::now();
+        while killed.is_empty() && start.elapsed() < Duration::from_secs(20) {
+            killed = working();
+        }
         killed.iter().for_each(|&pid| send("KILL", pid as u32));
         let output = child.wait_with_output().expect("heisen ends");
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -95,7 +95,8 @@ fn the_same_seed_gives_the_same_whatever_the_number_of_workers() {
             let directory = scratch();
             // In fewer executions `directed` finds no bug.
             let executions = usual_or_nightly("60", "400");
-            let options = ["--keep-going", "--executions", executions, "--seed", seed, "--jobs", jobs];
+            let search = ["--keep-going", "--executions", executions, "--seed", seed, "--jobs", jobs];
+            let options = [&search[..], usual_or_nightly(&["--no-minimise"], &[])].concat();
             result(sample(directory.path(), strategy, &options, &program))
         };
         let first = all("11", "1");
