@@ -263,7 +263,7 @@ impl Read {
     fn same(&self, clauses: &mut Clauses, from: Access, start: u64, length: u64) -> Formula {
         let mut part = |access: Access| bytes(clauses, access.value, start - access.address, length);
         let (read, written) = (part(self.access), part(from));
-        on(clauses.solver.terms.apply(Op::Eq, &[read, written]))
+        clauses.solver.same(read, written)
     }
 }
 

@@ -7,7 +7,7 @@
 //! All first values together are the recorded run: events in the order in which they were added, and the values given by
 //! [`Solver::prefer_value`], from which those of all gates and formulas follow when these are built.
 
-use crate::blast::Blaster;
+use crate::blast::{Blaster, Built};
 use crate::formula::Formula;
 use crate::order::{Event, Orders};
 use crate::reads::{Choice, Read, Write};
@@ -77,6 +77,8 @@ pub struct Solver {
     before: HashMap<(Event, Event), Var>,
     /// For each [`Solver::push`]: the literal that its formulas depend on, and how many reads there were.
     levels: Vec<(Lit, usize)>,
+    /// By two terms, the older one first: the unknown of [`Solver::same`].
+    same: HashMap<(Term, Term), Term>,
     reads: Vec<Read>,
     eager: usize,
     /// Whether the edges that are always there have no cycle.
@@ -133,6 +135,7 @@ impl Solver {
             orders: Orders::default(),
             before: HashMap::new(),
             levels: Vec::new(),
+            same: HashMap::new(),
             reads: Vec::new(),
             eager: EAGER,
             consistent: true,
@@ -181,10 +184,49 @@ impl Solver {
 
     /// From now on the formula holds, until the matching [`Solver::pop`].
     pub fn assert(&mut self, formula: &Formula) {
-        let lit = self.implied(formula, true);
-        let mut clause = vec![lit];
+        let mut clause = match formula {
+            Formula::Any(formulas) => formulas.iter().map(|formula| self.implied(formula, true)).collect(),
+            formula => vec![self.implied(formula, true)],
+        };
         clause.extend(self.levels.last().map(|&(level, _)| !level));
         self.sat.add(&clause);
+    }
+
+    /// A formula from which follows that two terms have values, and the same. Its negation says nothing. This is cheaper
+    /// than the circuit of a comparison, which decides whether they are equal.
+    ///
+    /// # Panics
+    /// If the terms have different widths.
+    pub fn same(&mut self, first: Term, second: Term) -> Formula {
+        assert_eq!(self.terms.width(first), self.terms.width(second), "values of one width");
+        let pair = (first.min(second), first.max(second));
+        if let Some(&known) = self.same.get(&pair) {
+            return Formula::Holds(known);
+        }
+        let same = self.terms.unknown(1);
+        for term in [first, second, same] {
+            self.blaster.build(&mut self.sat, &self.terms, term);
+        }
+        let [a, b, same_built] = [first, second, same].map(|term| self.blaster.built(term).cloned());
+        let (Some(a), Some(b), Some(same_built)) = (a, b, same_built) else { unreachable!("built") };
+        let lit = same_built.bits[0];
+        let phases = a.bits.iter().zip(&b.bits).all(|(&a, &b)| self.sat.phase(a) == self.sat.phase(b));
+        self.sat.set_phase(lit.var(), phases == lit.sign());
+        self.imply_equal(lit, &a, &b);
+        self.same.insert(pair, same);
+        Formula::Holds(same)
+    }
+
+    /// If the literal is true, both have values, and the same.
+    fn imply_equal(&mut self, lit: Lit, first: &Built, second: &Built) {
+        for side in [first, second] {
+            self.sat.add(&[!lit, side.proper]);
+            self.sat.add(&[!lit, side.defined]);
+        }
+        for (&a, &b) in first.bits.iter().zip(&second.bits) {
+            self.sat.add(&[!lit, !a, b]);
+            self.sat.add(&[!lit, a, !b]);
+        }
     }
 
     /// From now on, until the matching [`Solver::pop`]: if the guard holds, the read has the value of the last write before
@@ -251,18 +293,10 @@ impl Solver {
     fn equate(&mut self, read: &mut Read, at: usize) {
         let choice = &mut read.choices[at];
         choice.is_equal = true;
-        let (Some(value), Some(written)) = (self.blaster.built(read.value), self.blaster.built(choice.value))
-        else {
-            unreachable!("built with the read")
-        };
-        for side in [value, written] {
-            self.sat.add(&[!choice.seen, side.proper]);
-            self.sat.add(&[!choice.seen, side.defined]);
-        }
-        for (&a, &b) in value.bits.iter().zip(&written.bits) {
-            self.sat.add(&[!choice.seen, !a, b]);
-            self.sat.add(&[!choice.seen, a, !b]);
-        }
+        let seen = choice.seen;
+        let [value, written] = [read.value, choice.value].map(|term| self.blaster.built(term).cloned());
+        let (Some(value), Some(written)) = (value, written) else { unreachable!("built with the read") };
+        self.imply_equal(seen, &value, &written);
     }
 
     /// If the read sees a write, another one does not come between.
