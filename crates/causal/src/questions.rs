@@ -44,20 +44,42 @@ struct Question {
     asked: bool,
 }
 
+impl Question {
+    /// Whether it would be asked now.
+    fn waits(&self, clauses: &Clauses) -> bool {
+        match &self.state {
+            State::Open => true,
+            State::Impossible(core) => clauses.has_changed(core),
+            State::Out | State::Shown | State::GivenUp => false,
+        }
+    }
+}
+
 /// All questions.
 #[derive(Debug, Default)]
 pub struct Questions {
     all: BTreeMap<Target, Question>,
     /// The branches whose outcome has led to a failure at once, by place.
     failures: BTreeSet<(u64, u64)>,
+    /// Those to be asked, the next one last, as long as no execution adds anything. Answers only remove some.
+    waiting: Option<Vec<Target>>,
 }
 
 impl Questions {
+    /// An execution has added to the tree, or to the constraints.
+    pub fn learnt(&mut self) {
+        self.waiting = None;
+    }
+
     pub fn add(&mut self, target: Target) {
+        self.waiting = None;
         self.all.entry(target).or_insert(Question { state: State::Open, asked: false });
     }
 
     pub fn set(&mut self, target: Target, state: State) {
+        if state == State::Open {
+            self.waiting = None;
+        }
         if let Some(question) = self.all.get_mut(&target) {
             question.asked |= !matches!(state, State::Open | State::Shown);
             question.state = state;
@@ -92,7 +114,17 @@ impl Questions {
     /// The question to ask next: first outcomes that have led to a failure elsewhere, accesses that may meet last; among
     /// those, what was never asked, and then what is near the beginning.
     pub fn next(&mut self, tree: &Tree, clauses: &Clauses) -> Option<Target> {
-        let mut best = None;
+        let mut waiting = self.waiting.take().unwrap_or_else(|| self.sorted(tree, clauses));
+        let waits = |target: &Target| self.all.get(target).is_some_and(|question| question.waits(clauses));
+        while waiting.pop_if(|target| !waits(target)).is_some() {}
+        let next = waiting.last().copied();
+        self.waiting = Some(waiting);
+        next
+    }
+
+    /// All that wait, the next one last.
+    fn sorted(&mut self, tree: &Tree, clauses: &Clauses) -> Vec<Target> {
+        let mut keys = Vec::new();
         for (&target, question) in &mut self.all {
             if let Target::Reached(node) = target
                 && tree[node].seen
@@ -100,33 +132,20 @@ impl Questions {
             {
                 question.state = State::Shown;
             }
-            let waits = match &question.state {
-                State::Open => true,
-                State::Impossible(core) => clauses.has_changed(core),
-                State::Out | State::Shown | State::GivenUp => false,
-            };
-            if !waits {
-                continue;
-            }
-            let fails =
-                matches!(target, Target::Reached(node) if self.failures.contains(&branch(tree, node)));
-            let meets = matches!(target, Target::Meeting(..));
-            let key = (meets, !fails, question.asked, tree.depth(target.node()), target);
-            if best.is_none_or(|known| key < known) {
-                best = Some(key);
+            if question.waits(clauses) {
+                let fails =
+                    matches!(target, Target::Reached(node) if self.failures.contains(&branch(tree, node)));
+                let meets = matches!(target, Target::Meeting(..));
+                keys.push((meets, !fails, question.asked, tree.depth(target.node()), target));
             }
         }
-        best.map(|(.., target)| target)
+        keys.sort_unstable_by(|a, b| b.cmp(a));
+        keys.into_iter().map(|(.., target)| target).collect()
     }
 
     /// How many questions would be asked now.
     pub fn unsettled(&self, clauses: &Clauses) -> usize {
-        let unsettled = |question: &&Question| match &question.state {
-            State::Open => true,
-            State::Impossible(core) => clauses.has_changed(core),
-            State::Out | State::Shown | State::GivenUp => false,
-        };
-        self.all.values().filter(unsettled).count()
+        self.all.values().filter(|question| question.waits(clauses)).count()
     }
 }
 

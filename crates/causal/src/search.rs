@@ -265,6 +265,7 @@ impl Causal {
 
     /// Puts an execution into the tree. Returns whether it has shown something new.
     fn learn(&mut self, trace: &SymbolicTrace, end: &End) -> bool {
+        self.questions.learnt();
         let Causal { encoding, exactness, options, bounds, .. } = self;
         let inserted = insert(encoding, exactness, options.rounds, bounds, (trace, end));
         let Inserted { new, open, stuck, bounded, full } = inserted;
