@@ -167,6 +167,10 @@ pub struct Sat {
     together: Option<usize>,
     /// That failed, so they get values one by one until something changes.
     one_by_one: bool,
+    /// The assumptions whose levels are kept from the last search to the next one.
+    kept: Vec<Lit>,
+    /// Clauses that were added while levels were kept.
+    pending: Vec<Vec<Lit>>,
     trail: Vec<Lit>,
     /// For each level: the length of the trail when it began.
     levels: Vec<usize>,
@@ -308,9 +312,11 @@ impl Sat {
 
     /// Adds a clause. Not during a search.
     pub fn add(&mut self, clause: &[Lit]) {
-        debug_assert!(self.levels.is_empty(), "between searches");
         if self.contradiction {
             return;
+        }
+        if !self.levels.is_empty() {
+            return self.pending.push(clause.to_vec());
         }
         let mut lits: Vec<Lit> = clause.to_vec();
         lits.sort_unstable();
@@ -814,7 +820,16 @@ impl Sat {
         self.wasted = 0;
     }
 
-    /// Searches for a solution in which the assumptions hold. `stop` is asked at each conflict and decision.
+    /// Takes all assumptions back. Afterwards the theory may be changed.
+    pub fn take_back(&mut self, theory: &mut impl Theory) {
+        self.backtrack(theory, 0);
+        for clause in std::mem::take(&mut self.pending) {
+            self.add(&clause);
+        }
+    }
+
+    /// Searches for a solution in which the assumptions hold. `stop` is asked at each conflict and decision. What follows
+    /// from the assumptions is kept, and taken over by the next search as far as its assumptions begin with the same ones.
     pub fn solve(
         &mut self,
         theory: &mut impl Theory,
@@ -822,16 +837,23 @@ impl Sat {
         stop: &mut dyn FnMut() -> bool,
     ) -> Outcome {
         self.core.clear();
+        if !self.pending.is_empty() {
+            self.take_back(theory);
+        }
         if self.contradiction {
             return Outcome::Unsatisfiable;
         }
+        let common = self.kept.iter().zip(assumptions).take_while(|(kept, assumed)| kept == assumed).count();
+        self.backtrack(theory, common);
         self.statistics.searches += 1;
         let outcome = self.search(theory, assumptions, stop);
         if outcome == Outcome::Satisfiable {
             theory.complete();
             self.model = self.values.iter().step_by(2).map(|&value| value == TRUE).collect();
         }
-        self.backtrack(theory, 0);
+        self.backtrack(theory, assumptions.len());
+        self.kept.clear();
+        self.kept.extend(&assumptions[..self.levels.len().min(assumptions.len())]);
         outcome
     }
 

@@ -160,6 +160,7 @@ impl Solver {
 
     /// Puts an event before another for good, whatever is pushed and popped. This is cheaper than a formula.
     pub fn precedes(&mut self, first: Event, second: Event) {
+        self.sat.take_back(&mut self.orders);
         self.consistent &= self.orders.fix(first, second);
     }
 
@@ -235,6 +236,7 @@ impl Solver {
     /// This means the same as a formula over all writes, and is faster: most of the formula is left out until a solution
     /// violates it. Of the writes, the search tries that first which was added last before the read.
     pub fn read(&mut self, event: Event, guard: &Formula, value: Term, writes: &[Write]) {
+        self.sat.take_back(&mut self.orders);
         let mut some = vec![self.implied(guard, false)];
         some.extend(self.levels.last().map(|&(level, _)| !level));
         let mut choices = Vec::new();
@@ -321,6 +323,7 @@ impl Solver {
         if self.reads.is_empty() {
             return false;
         }
+        self.sat.take_back(&mut self.orders);
         let position = positions(self.orders.model());
         let position = |event: Event| position[event.0 as usize];
         let mut reads = std::mem::take(&mut self.reads);
@@ -516,6 +519,7 @@ impl Solver {
     fn order_literal(&mut self, first: Event, second: Event) -> Lit {
         let (older, newer) = (first.min(second), first.max(second));
         let var = *self.before.entry((older, newer)).or_insert_with(|| {
+            self.sat.take_back(&mut self.orders);
             let var = self.sat.new_var(true);
             self.sat.set_theory(var);
             self.orders.declare(var, older, newer, false);
