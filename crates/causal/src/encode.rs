@@ -12,6 +12,7 @@ use crate::joins::Joins;
 use crate::memory::Memory;
 use crate::mutexes::Mutexes;
 use crate::queues::Queues;
+use crate::rounds::known_value;
 use crate::semaphores::Semaphores;
 use crate::tree::{Held, Key, NewNode, NodeId, Outcome, ThreadRoot, Tree};
 use heisen_solver::{Formula, Op as ValueOp, Term};
@@ -146,8 +147,17 @@ impl Encoding {
 
     fn begin(&mut self, parent: Option<NodeId>, event: heisen_solver::Event, active: Term) -> ThreadRoot {
         let (key, outcome) = (Key::Begin, Outcome::Is(1));
-        let root =
-            self.tree.add(NewNode { parent, pc: 0, key, outcome, steps: 0, event, active, unknown: None });
+        let root = self.tree.add(NewNode {
+            parent,
+            pc: 0,
+            key,
+            outcome,
+            steps: 0,
+            event,
+            active,
+            unknown: None,
+            known: None,
+        });
         self.deadlocks.thread(&mut self.clauses, &self.tree, root);
         root
     }
@@ -194,8 +204,19 @@ impl Encoding {
             _ => None,
         };
         let siblings: Vec<NodeId> = self.tree.next_of(parent).collect();
-        let new =
-            NewNode { parent: Some(parent), pc, key: key.clone(), outcome, steps, event, active, unknown };
+        let known = known_value(&self.clauses.solver.terms, &key, outcome);
+        let parent_of = Some(parent);
+        let new = NewNode {
+            parent: parent_of,
+            pc,
+            key: key.clone(),
+            outcome,
+            steps,
+            event,
+            active,
+            unknown,
+            known,
+        };
         let node = self.tree.add(new);
         for sibling in siblings {
             self.exclude(node, sibling);

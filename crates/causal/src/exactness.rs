@@ -124,6 +124,8 @@ pub struct Counted {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
     reasons: BTreeMap<String, Counted>,
+    /// Whether there are reasons other than that the search was stopped.
+    is_doubtful: bool,
 }
 
 impl Exactness {
@@ -137,12 +139,19 @@ impl Exactness {
         self.reasons.iter().map(|(reason, counted)| (reason.as_str(), *counted))
     }
 
+    /// Whether what was proven before the search was stopped may be wrong.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
     pub(crate) fn add(&mut self, reason: Reason) {
+        self.is_doubtful |= reason != Reason::Stopped;
         self.count(reason.sort(), reason.place());
     }
 
     /// An argument of a function that is not instrumented was replaced by its value.
     pub(crate) fn add_argument_of(&mut self, function: &str) {
+        self.is_doubtful = true;
         self.count(format!("other values of the argument of `{function}` were not explored"), None);
     }
 

@@ -1,6 +1,7 @@
 //! The questions that are open, and the answers so far.
 
 use crate::clauses::{Clauses, Core};
+use crate::rounds::rounds;
 use crate::tree::{Key, NodeId, Outcome, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,24 @@ impl Target {
         let (Target::Reached(node) | Target::Stuck(node) | Target::Meeting(node, _)) = self;
         node
     }
+}
+
+impl Target {
+    /// The most rounds of a waiting loop that a thread does on the way there.
+    pub fn rounds(self, tree: &Tree) -> u32 {
+        let before = |node: NodeId| tree[node].rounds;
+        match self {
+            Target::Reached(node) => before(node),
+            // The thread stands behind the node.
+            Target::Stuck(node) => before(node).max(rounds(tree, node)),
+            Target::Meeting(a, b) => before(a).max(before(b)),
+        }
+    }
+}
+
+/// The numbers of rounds up to which the search asks everything before it goes on: powers of two.
+pub fn level(rounds: u32) -> u32 {
+    rounds.checked_next_power_of_two().unwrap_or(u32::MAX)
 }
 
 /// What is known of a question.
@@ -111,8 +130,8 @@ impl Questions {
         self.failures.insert((pc, outcome));
     }
 
-    /// The question to ask next: first outcomes that have led to a failure elsewhere, accesses that may meet last; among
-    /// those, what was never asked, and then what is near the beginning.
+    /// The question to ask next: first what needs few rounds of waiting loops; among those, outcomes that have led to a
+    /// failure elsewhere, and accesses that may meet last; then what was never asked, and what is near the beginning.
     pub fn next(&mut self, tree: &Tree, clauses: &Clauses) -> Option<Target> {
         let mut waiting = self.waiting.take().unwrap_or_else(|| self.sorted(tree, clauses));
         let waits = |target: &Target| self.all.get(target).is_some_and(|question| question.waits(clauses));
@@ -136,11 +155,20 @@ impl Questions {
                 let fails =
                     matches!(target, Target::Reached(node) if self.failures.contains(&branch(tree, node)));
                 let meets = matches!(target, Target::Meeting(..));
-                keys.push((meets, !fails, question.asked, tree.depth(target.node()), target));
+                let depth = std::cmp::Reverse(tree.depth(target.node()));
+                keys.push((level(target.rounds(tree)), meets, !fails, question.asked, depth, target));
             }
         }
         keys.sort_unstable_by(|a, b| b.cmp(a));
         keys.into_iter().map(|(.., target)| target).collect()
+    }
+
+    /// Whether each question that needs at most so many rounds of waiting loops has an answer.
+    pub fn are_settled(&self, rounds: u32, tree: &Tree, clauses: &Clauses) -> bool {
+        let is_open = |question: &Question| {
+            question.waits(clauses) || matches!(question.state, State::Out | State::GivenUp)
+        };
+        !self.all.iter().any(|(target, question)| is_open(question) && target.rounds(tree) <= rounds)
     }
 
     /// How many questions would be asked now.

@@ -6,6 +6,8 @@
 
 use crate::encode::may_fail;
 use crate::tree::{Key, NodeId, Outcome, Tree};
+use heisen_solver::term::{Node, Terms};
+use heisen_solver::{Op as ValueOp, Term};
 use heisen_trace::Op;
 use heisen_trace::symbolic::FutexAct;
 
@@ -15,8 +17,14 @@ pub fn rounds(tree: &Tree, node: NodeId) -> u32 {
     let path = std::iter::successors(Some(node), |&node| tree[node].parent);
     // Within a step memory does not change: what a function of the C library reads twice is one round.
     let mut step = 0;
-    let mut idle =
-        path.take_while(|&node| !has_effect(&tree[node].key, tree[node].outcome)).filter_map(|node| {
+    // What the branches behind a node say of the values before it.
+    let mut known = Vec::new();
+    let mut idle = path
+        .take_while(|&node| {
+            known.extend(tree[node].known);
+            !has_effect(&tree[node].key, tree[node].outcome) || writes_back(tree, node, &known)
+        })
+        .filter_map(|node| {
             let of = step;
             step += u32::from(tree[node].steps > 0);
             repeated(&tree[node].key, tree[node].outcome).map(|object| (of, (tree[node].pc, object)))
@@ -30,6 +38,48 @@ pub fn rounds(tree: &Tree, node: NodeId) -> u32 {
         }
     }
     rounds
+}
+
+/// Whether a write has the value that its thread has read there last, as the branches on the way say. Loops that take
+/// what is in a mailbox write "empty" again and again.
+fn writes_back(tree: &Tree, node: NodeId, known: &[(Term, Term)]) -> bool {
+    let Key::Write { address, size, value } = tree[node].key else { return false };
+    let path = std::iter::successors(tree[node].parent, |&node| tree[node].parent);
+    let overlaps = |at: u64, length: u8| at < address + u64::from(size) && address < at + u64::from(length);
+    for before in path {
+        match tree[before].key {
+            Key::Read { address: at, size: length, .. } if (at, length) == (address, size) => {
+                return tree[before].unknown.is_some_and(|read| known.contains(&(read, value)));
+            }
+            Key::Read { address: at, size: length, .. } | Key::Write { address: at, size: length, .. }
+                if overlaps(at, length) =>
+            {
+                return false;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// What a branch says of the value of an unknown: if it is compared with a constant, and equal.
+pub fn known_value(terms: &Terms, key: &Key, outcome: Outcome) -> Option<(Term, Term)> {
+    let (mut condition, mut holds) = match (key, outcome) {
+        (Key::Branch { condition }, Outcome::Is(outcome)) => (*condition, outcome == 1),
+        _ => return None,
+    };
+    loop {
+        let Node::Apply { op, operands, .. } = terms.node(condition) else { return None };
+        match (op, &operands[..]) {
+            (ValueOp::Not, &[inner]) => (condition, holds) = (inner, !holds),
+            (ValueOp::Eq, &[a, b]) if holds => {
+                let is_unknown = |term| matches!(terms.node(term), Node::Unknown { .. });
+                let (unknown, value) = if is_unknown(a) { (a, b) } else { (b, a) };
+                return (is_unknown(unknown) && terms.value_of(value).is_some()).then_some((unknown, value));
+            }
+            _ => return None,
+        }
+    }
 }
 
 /// Whether other threads may see that the thread was there.

@@ -5,7 +5,7 @@ use crate::encode::Encoding;
 use crate::exactness::{Exactness, Reason};
 use crate::insert::{Inserted, insert};
 use crate::meetings::{decides, ended_at, meetings, step_of};
-use crate::questions::{Questions, State, Target, branch_before};
+use crate::questions::{Questions, State, Target, branch_before, level};
 use crate::schedule;
 use crate::tree::{Key, NodeId, Outcome};
 use heisen_solver::{Formula, Limit};
@@ -58,10 +58,13 @@ pub struct Status {
     pub edges: usize,
     /// How many questions are open.
     pub open: usize,
-    /// How many plans are out.
-    pub out: usize,
+    /// Whether a plan is out.
+    pub is_out: bool,
     /// Whether outcomes were left out that lie behind more than [`Options::rounds`] rounds of a loop.
     pub bounded: bool,
+    /// The number of rounds up to which everything was shown or excluded, as [`is_proof`](Status::is_proof) has it, if
+    /// the search goes on beyond that.
+    pub completed: Option<u32>,
     /// Whether executions may exist that the search does not know of, although nothing is open.
     pub exactness: Exactness,
 }
@@ -70,7 +73,7 @@ impl Status {
     /// Whether the search has ended and has shown every local outcome and every deadlock that any execution can have,
     /// within the number of rounds if it is [`bounded`](Status::bounded).
     pub fn is_proof(&self) -> bool {
-        self.executions > 0 && self.open == 0 && self.out == 0 && self.exactness.is_exact()
+        self.executions > 0 && self.open == 0 && !self.is_out && self.exactness.is_exact()
     }
 }
 
@@ -92,11 +95,16 @@ pub struct Causal {
     encoding: Encoding,
     questions: Questions,
     exactness: Exactness,
-    out: Vec<Out>,
+    /// At most one: each execution decides what is asked next.
+    out: Option<Out>,
     /// A plan that has to run again, or the first plan.
     again: Option<Plan>,
     restarts: u32,
     bounded: bool,
+    /// The [`level`] of the question that was asked last.
+    level: u32,
+    /// See [`Status::completed`].
+    completed: Option<u32>,
     bounds: Bounds,
     /// The largest [`SymbolicTrace::shared`] so far.
     shared: u64,
@@ -144,10 +152,12 @@ impl Causal {
             encoding: encoding(&options),
             questions: Questions::default(),
             exactness: Exactness::default(),
-            out: Vec::new(),
+            out: None,
             again: Some(Plan::new(Policy::Default)),
             restarts: 0,
             bounded: false,
+            level: 0,
+            completed: None,
             bounds: Bounds::default(),
             shared: 0,
             counts: Counts::default(),
@@ -157,12 +167,15 @@ impl Causal {
         }
     }
 
-    /// The next plan. `None` if the search waits for plans that are out or, if none is out, has ended.
+    /// The next plan. `None` if the search waits for the plan that is out or, if none is out, has ended.
     pub fn next_plan(&mut self) -> Option<Plan> {
+        if self.out.is_some() {
+            return None;
+        }
         let stop = self.bounds.stop.clone();
         let stop = || stop.as_ref().is_some_and(|stop| stop());
         if let Some(plan) = self.again.take() {
-            self.out.push(Out { plan: plan.clone(), target: None, siblings: 0 });
+            self.out = Some(Out { plan: plan.clone(), target: None, siblings: 0 });
             return Some(plan);
         }
         if self.counts.executions == 0 {
@@ -176,6 +189,7 @@ impl Causal {
             if stop() {
                 return None;
             }
+            self.complete_level(target);
             let limit = Limit { steps: Some(self.options.steps), stop: Some(&stop) };
             let formulas = self.formulas(target);
             self.counts.questions += 1;
@@ -194,7 +208,7 @@ impl Causal {
                     let plan = schedule::plan(&self.encoding, &model, &goes_on);
                     self.questions.set(target, State::Out);
                     let siblings = self.siblings(target);
-                    self.out.push(Out { plan: plan.clone(), target: Some(target), siblings });
+                    self.out = Some(Out { plan: plan.clone(), target: Some(target), siblings });
                     return Some(plan);
                 }
                 Err(Some(core)) => {
@@ -211,6 +225,22 @@ impl Causal {
             }
         }
         None
+    }
+
+    /// Notes that everything below the level of the next question has an answer. What was shown stays true as the tree
+    /// grows: no execution within those rounds leaves it.
+    fn complete_level(&mut self, next: Target) {
+        let Encoding { tree, clauses, .. } = &self.encoding;
+        let next = level(next.rounds(tree));
+        let below = next / 2;
+        if next > self.level
+            && below > 0
+            && self.exactness.is_exact()
+            && self.questions.are_settled(below, tree, clauses)
+        {
+            self.completed = self.completed.max(Some(below));
+        }
+        self.level = next;
     }
 
     fn formulas(&self, target: Target) -> Vec<Formula> {
@@ -348,12 +378,11 @@ impl Causal {
 
     /// Whether this search has handed out the plan, and not taken it back.
     pub fn is_out(&self, plan: &Plan) -> bool {
-        self.out.iter().any(|out| out.plan == *plan)
+        self.out.as_ref().is_some_and(|out| out.plan == *plan)
     }
 
     fn take(&mut self, plan: &Plan) -> Out {
-        let at = self.out.iter().position(|out| out.plan == *plan);
-        self.out.remove(at.expect("a plan was given back that is not out"))
+        self.out.take_if(|out| out.plan == *plan).expect("a plan was given back that is not out")
     }
 
     /// Takes back a plan that is out and was not run to its end. It is handed out again.
@@ -395,7 +424,8 @@ impl Causal {
         self.questions = Questions::default();
         self.exactness = Exactness::default();
         self.bounded = false;
-        for out in &mut self.out {
+        (self.level, self.completed) = (0, None);
+        if let Some(out) = &mut self.out {
             out.target = None;
         }
         self.again = plan;
@@ -477,8 +507,9 @@ impl Causal {
             diverged,
             edges: self.encoding.tree.nodes.iter().filter(|node| node.seen).count(),
             open: self.questions.unsettled(&self.encoding.clauses),
-            out: self.out.len(),
+            is_out: self.out.is_some(),
             bounded: self.bounded,
+            completed: self.completed.filter(|_| !self.exactness.is_doubtful()),
             exactness: self.exactness.clone(),
         }
     }

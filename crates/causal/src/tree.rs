@@ -5,6 +5,7 @@
 //! children are therefore in threads that run beside each other, if one of the children is a `Begin`, and exclude each
 //! other otherwise.
 
+use crate::rounds::{may_repeat, rounds};
 use heisen_solver::{Event, Term};
 use heisen_trace::Op;
 use heisen_trace::symbolic::{FutexAct, PinReason};
@@ -97,6 +98,10 @@ pub struct Node {
     pub waits: Option<NodeId>,
     /// The number of inputs of its thread up to it.
     pub inputs: u32,
+    /// The value that an unknown has on every path through this node, if the node says so. Both are terms.
+    pub known: Option<(Term, Term)>,
+    /// The most rounds of a waiting loop that its thread has done before it.
+    pub rounds: u32,
     /// Whether no other thread exists yet, and no input was read: there is only one way to get there, and on.
     pub alone: bool,
 }
@@ -145,13 +150,14 @@ pub struct NewNode {
     pub event: Event,
     pub active: Term,
     pub unknown: Option<Term>,
+    pub known: Option<(Term, Term)>,
 }
 
 impl Tree {
     /// Adds a node. What it inherits of its parent is copied.
     pub fn add(&mut self, new: NewNode) -> NodeId {
         let id = NodeId(self.nodes.len());
-        let NewNode { parent, pc, key, outcome, steps, event, active, unknown } = new;
+        let NewNode { parent, pc, key, outcome, steps, event, active, unknown, known } = new;
         let begins = key == Key::Begin;
         let (depth, jump) = parent.map_or((0, id), |parent| {
             let up = &self[parent];
@@ -167,6 +173,8 @@ impl Tree {
         let alone = inherited.is_none_or(|up| up.alone)
             && (parent.is_none() || !begins)
             && !matches!(key, Key::Sync { op: Op::Create, .. } | Key::Input { .. });
+        let rounds = parent.filter(|&up| may_repeat(self, up)).map_or(0, |up| rounds(self, up));
+        let rounds = inherited.map_or(0, |up| up.rounds.max(rounds));
         let (children, seen, ends) = (Vec::new(), false, false);
         self.nodes.push(Node {
             parent,
@@ -186,6 +194,8 @@ impl Tree {
             held,
             waits,
             inputs,
+            known,
+            rounds,
             alone,
         });
         if let Some(parent) = parent {
@@ -272,6 +282,7 @@ mod tests {
                 event,
                 active,
                 unknown: None,
+                known: None,
             });
         }
         tree

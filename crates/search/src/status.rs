@@ -59,6 +59,10 @@ pub struct Status {
     /// The number of rounds of a waiting loop beyond which executions were left out; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
+    /// The number of rounds of a waiting loop within which everything was explored; `None` if there is none, or if the
+    /// search has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds_completed: Option<u32>,
     /// Why executions may exist that the search does not know of, although it has ended: for strategies that know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,

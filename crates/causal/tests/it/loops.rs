@@ -5,10 +5,13 @@
 
 use crate::random::search_for;
 use crate::toy::generator::Random;
-use crate::toy::oracle::outcomes;
+use crate::toy::machine::Over;
+use crate::toy::oracle::{Outcomes, outcomes};
 use crate::toy::program::{Do, Expr, Place, Program};
-use heisen_causal::Options;
+use crate::toy::runner::{Run, run};
+use heisen_causal::{Causal, Options};
 use heisen_trace::ValueOp;
+use std::collections::BTreeMap;
 
 /// Shared memory: two flags, a turn, a lock word, a counter.
 const FLAGS: [Place; 2] = [Place::Fixed(0), Place::Fixed(1)];
@@ -23,7 +26,7 @@ fn equals(register: usize, number: u8) -> Expr {
 fn thread(random: &mut Random, me: usize) -> Vec<Do> {
     let (mine, other) = (FLAGS[me].clone(), FLAGS[1 - me].clone());
     let mut code = vec![Do::Store(mine.clone(), 1, Expr::Const(1))];
-    match random.below(5) {
+    match random.below(6) {
         // Waits for a value that the other thread may write.
         0 => {
             let at = code.len();
@@ -43,6 +46,18 @@ fn thread(random: &mut Random, me: usize) -> Vec<Do> {
             let at = code.len();
             code.push(Do::Cas(2, LOCK, Expr::Const(0), Expr::Const(1)));
             code.push(Do::JumpUnless(equals(2, 0), at));
+        }
+        // A word that is emptied again and again, until there was something in it.
+        4 => {
+            let at = code.len();
+            code.extend([
+                Do::Lock(1),
+                Do::Load(0, LOCK, 1),
+                Do::Store(LOCK, 1, Expr::Const(0)),
+                Do::Unlock(1),
+            ]);
+            code.push(Do::JumpUnless(equals(0, 0), at + 6));
+            code.push(Do::JumpUnless(Expr::Const(0), at));
         }
         // A mutex that is tried until it is free.
         _ => {
@@ -107,4 +122,42 @@ fn a_few_rounds_of_loops_show_what_any_number_shows() {
     }
     println!("{programs} programs, {proofs} proofs, {bounded} of them bounded, {failing} fail");
     assert!(proofs > 0 && bounded > 0 && failing > 0, "{proofs} proofs, {bounded} bounded, {failing} fail");
+}
+
+/// A search that goes on to more rounds has shown by then what one shows that ends with fewer.
+#[test]
+fn rounds_that_are_completed_have_shown_all() {
+    let programs = if std::env::var_os("HEISEN_NIGHTLY").is_some() { 2_000 } else { 40 };
+    let (mut compared, mut failing) = (0, 0);
+    for seed in 0..programs {
+        let program = program(seed);
+        let mut causal = Causal::new(Options { rounds: 4, ..Options::default() });
+        let mut shown = Outcomes::default();
+        let mut completed: BTreeMap<u32, Outcomes> = BTreeMap::new();
+        while let Some(plan) = causal.next_plan() {
+            if let Some(rounds) = causal.status().completed {
+                completed.entry(rounds).or_insert_with(|| shown.clone());
+            }
+            let Run { trace, end, over, stuck, .. } = run(&program, &plan);
+            causal.done(&plan, &trace, &end);
+            shown.failures.extend(over.filter(|over| !matches!(over, Over::Exit | Over::Ignored)));
+            shown.stuck.extend(stuck);
+            if causal.status().executions > 60 {
+                break;
+            }
+        }
+        for (rounds, shown) in completed {
+            let options = Options { rounds, ..Options::default() };
+            let searched = search_for(&program, 100, options);
+            if searched.status.is_proof() {
+                let context = || format!("seed {seed}, {rounds} rounds: {program:?}");
+                assert!(searched.outcomes.failures.is_subset(&shown.failures), "{}", context());
+                assert!(searched.outcomes.stuck.is_subset(&shown.stuck), "{}", context());
+                compared += 1;
+                failing += u32::from(searched.outcomes != Outcomes::default());
+            }
+        }
+    }
+    println!("{programs} programs, {compared} comparisons, {failing} with failures");
+    assert!(compared > programs / 4 && failing > 0, "{compared} comparisons, {failing} with failures");
 }

@@ -118,7 +118,11 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
     }
     let complete = outcome.complete();
     if options.strategy == Kind::Causal {
-        return say(if complete { PATHS } else { PART_OF_PATHS }, None, &[]);
+        return match status.rounds_completed {
+            _ if complete => say(PATHS, None, &[]),
+            Some(_) => say(PATHS_AND_MORE, None, &[]),
+            None => say(PART_OF_PATHS, None, &[]),
+        };
     }
     if status.exhaustive && complete {
         return match outcome.in_vain() {
@@ -159,7 +163,7 @@ fn at_most(options: &Options, outcome: &Outcome, bound: Option<u32>) -> String {
             parts.push(count(most.into(), what));
         }
     }
-    if let Some(rounds) = outcome.status.rounds {
+    if let Some(rounds) = outcome.status.rounds_completed.or(outcome.status.rounds) {
         parts.push(format!("{} of a waiting loop", count(rounds.into(), "round")));
     }
     let most = match &parts[..] {

@@ -40,6 +40,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "complete": outcome.complete(),
         "preemption_bound": outcome.preemption_bound(),
         "rounds": outcome.status.rounds,
+        "rounds_completed": outcome.status.rounds_completed,
         "executions": tally.executions,
         "steps": tally.steps,
         "seconds": tally.time.as_secs_f64(),

@@ -79,6 +79,8 @@ sentences! {
     BOUNDED_CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}; a remaining bug needs at least {more}{or}";
     /// Every path of every thread was explored.
     PATHS = "no bug in any {kind}schedule{of}{inputs}{with}{within}{without}{except}; every path of every thread explored: {executions}";
+    /// The solver-driven search stopped early, but had explored every path within a number of rounds.
+    PATHS_AND_MORE = "no bug in any {kind}schedule{of}{inputs}{with}{within}{without}{except}; every path of every thread explored within these rounds, paths of more rounds only partly: {executions}";
     /// The solver-driven search stopped early.
     PART_OF_PATHS = "no bug in {executions}{with}, not all paths explored";
     /// The search stopped before it had explored all schedules.

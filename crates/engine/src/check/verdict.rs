@@ -22,7 +22,11 @@ impl State<'_> {
     /// The outcome of a search that has ended.
     pub(super) fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         let mut status = self.search.status();
-        status.missing.extend(self.dependent_functions());
+        let dependent = self.dependent_functions();
+        if dependent.is_some() || !self.tally.all_judged() {
+            status.rounds_completed = None;
+        }
+        status.missing.extend(dependent);
         status.exhaustive &= status.missing.is_empty();
         let alone = self.is_alone() && self.tally.all_judged();
         let blind = if alone { Vec::new() } else { uninstrumented::uninstrumented_code(self.case.program) };

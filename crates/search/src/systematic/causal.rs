@@ -158,6 +158,7 @@ impl Strategy for Causal {
             .map(|(reason, counted)| format!("{reason} ({} times)", counted.times))
             .collect();
         status.rounds = search.bounded.then_some(self.options.rounds);
+        status.rounds_completed = search.completed.filter(|_| !status.exhausted);
         let proven = status.exhausted && search.is_proof() && !status.has_gaps();
         status.exhaustive = proven && !search.bounded;
         status
