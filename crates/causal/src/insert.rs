@@ -27,6 +27,8 @@ pub struct Inserted {
     pub open: Vec<NodeId>,
     /// The nodes after which threads stood in a deadlock.
     pub stuck: Vec<NodeId>,
+    /// The nodes at which threads have done too many rounds of a loop.
+    pub loops: Vec<NodeId>,
     /// Whether an outcome is not asked for, because it lies behind too many rounds of a loop.
     pub bounded: bool,
     /// Whether the constraints outgrew their memory.
@@ -54,6 +56,7 @@ pub fn insert(
         pending: BTreeMap::new(),
         written: HashMap::new(),
         left: HashSet::new(),
+        overdue: HashSet::new(),
         initialising: HashMap::new(),
         values: HashMap::new(),
         inserted: Inserted::default(),
@@ -112,6 +115,8 @@ struct Insertion<'i, 't> {
     written: HashMap<u64, u8>,
     /// The threads that are not followed any more, because they have done too many rounds of a loop.
     left: HashSet<u16>,
+    /// The threads that will be left as soon as they hold no lock.
+    overdue: HashSet<u16>,
     /// The control words of initialisers that run, and their threads.
     initialising: HashMap<u64, u16>,
     /// The values of unknowns.
@@ -198,8 +203,7 @@ impl Insertion<'_, '_> {
             }
         }
         self.follow_once(event);
-        let tree = &self.encoding.tree;
-        if may_repeat(tree, place) && rounds(tree, place) > self.rounds {
+        if self.has_waited_enough(event.thread, place) {
             self.left.insert(event.thread);
             self.inserted.bounded = true;
         }
@@ -228,6 +232,22 @@ impl Insertion<'_, '_> {
             _ => {}
         }
         Some(())
+    }
+
+    /// Whether a thread has done too many rounds of a loop. If it can, it goes on until it holds no lock, because then it
+    /// may stay there for ever.
+    fn has_waited_enough(&mut self, thread: u16, place: NodeId) -> bool {
+        let tree = &self.encoding.tree;
+        let holds = !tree[place].held.is_empty();
+        let rounds = if may_repeat(tree, place) { rounds(tree, place) } else { 0 };
+        if rounds > self.rounds {
+            self.overdue.insert(thread);
+        }
+        if self.overdue.contains(&thread) && !holds {
+            self.inserted.loops.push(place);
+            return true;
+        }
+        rounds > self.rounds + 1
     }
 
     /// Remembers what an event has written.

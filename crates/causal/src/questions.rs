@@ -14,13 +14,19 @@ pub enum Target {
     Stuck(NodeId),
     /// Two threads stand before these accesses.
     Meeting(NodeId, NodeId),
+    /// A livelock in which a thread is in a loop at this node.
+    Livelock(NodeId),
 }
 
 impl Target {
     /// The node that the question is about, or the first of them.
     pub fn node(self) -> NodeId {
-        let (Target::Reached(node) | Target::Stuck(node) | Target::Meeting(node, _)) = self;
-        node
+        match self {
+            Target::Reached(node)
+            | Target::Stuck(node)
+            | Target::Meeting(node, _)
+            | Target::Livelock(node) => node,
+        }
     }
 }
 
@@ -31,7 +37,7 @@ impl Target {
         match self {
             Target::Reached(node) => before(node),
             // The thread stands behind the node.
-            Target::Stuck(node) => before(node).max(rounds(tree, node)),
+            Target::Stuck(node) | Target::Livelock(node) => before(node).max(rounds(tree, node)),
             Target::Meeting(a, b) => before(a).max(before(b)),
         }
     }

@@ -14,6 +14,11 @@ use heisen_trace::symbolic::FutexAct;
 /// How often the thread has done what it did last, up to this node, since it last had an effect on others: the same read
 /// or the same attempt, at the same place. 0 if it has done neither since then.
 pub fn rounds(tree: &Tree, node: NodeId) -> u32 {
+    round_ends(tree, node).len() as u32
+}
+
+/// These rounds: the nodes at which the thread did the same, the last one first.
+pub fn round_ends(tree: &Tree, node: NodeId) -> Vec<NodeId> {
     let path = std::iter::successors(Some(node), |&node| tree[node].parent);
     // Within a step memory does not change: what a function of the C library reads twice is one round.
     let mut step = 0;
@@ -27,17 +32,17 @@ pub fn rounds(tree: &Tree, node: NodeId) -> u32 {
         .filter_map(|node| {
             let of = step;
             step += u32::from(tree[node].steps > 0);
-            repeated(&tree[node].key, tree[node].outcome).map(|object| (of, (tree[node].pc, object)))
+            repeated(&tree[node].key, tree[node].outcome).map(|object| (node, of, (tree[node].pc, object)))
         });
-    let Some((mut of, last)) = idle.next() else { return 0 };
-    let mut rounds = 1;
-    for (step, other) in idle {
+    let Some((node, mut of, last)) = idle.next() else { return Vec::new() };
+    let mut ends = vec![node];
+    for (node, step, other) in idle {
         if other == last && step != of {
-            rounds += 1;
+            ends.push(node);
             of = step;
         }
     }
-    rounds
+    ends
 }
 
 /// Whether a write has the value that its thread has read there last, as the branches on the way say. Loops that take

@@ -115,6 +115,8 @@ pub struct Causal {
     races: u32,
     /// The places of atomic accesses.
     atomics: BTreeSet<u64>,
+    /// The places of loops in which a thread was made to stay.
+    looped: BTreeSet<u64>,
 }
 
 /// Traces that lack events of memory that is shared.
@@ -164,6 +166,7 @@ impl Causal {
             met: BTreeSet::new(),
             races: 0,
             atomics: BTreeSet::new(),
+            looped: BTreeSet::new(),
         }
     }
 
@@ -182,7 +185,7 @@ impl Causal {
             return None;
         }
         while let Some(target) = self.questions.next(&self.encoding.tree, &self.encoding.clauses) {
-            if self.have_met(target) {
+            if self.have_met(target) || self.has_looped(target) {
                 self.questions.set(target, State::Shown);
                 continue;
             }
@@ -198,7 +201,7 @@ impl Causal {
                     self.counts.satisfiable += 1;
                     let tree = &self.encoding.tree;
                     let goes_on = match target {
-                        Target::Reached(node) => vec![(tree[node].thread, 0)],
+                        Target::Reached(node) | Target::Livelock(node) => vec![(tree[node].thread, 0)],
                         Target::Stuck(_) => vec![],
                         Target::Meeting(a, b) => [a, b]
                             .map(|node| step_of(tree, node))
@@ -247,10 +250,8 @@ impl Causal {
         let Encoding { tree, deadlocks, .. } = &self.encoding;
         match target {
             Target::Reached(node) => vec![Formula::Holds(tree[node].active)],
-            Target::Stuck(node) => {
-                let stuck = deadlocks.at(node).into_iter();
-                stuck.chain([deadlocks.deadlock]).map(Formula::Holds).collect()
-            }
+            Target::Stuck(node) => deadlocks.deadlock(node),
+            Target::Livelock(node) => deadlocks.livelock(tree, node),
             Target::Meeting(a, b) => {
                 let stands = |node: NodeId| {
                     let (step, _) = step_of(tree, node);
@@ -298,7 +299,7 @@ impl Causal {
         self.questions.learnt();
         let Causal { encoding, exactness, options, bounds, .. } = self;
         let inserted = insert(encoding, exactness, options.rounds, bounds, (trace, end));
-        let Inserted { new, open, stuck, bounded, full } = inserted;
+        let Inserted { new, open, stuck, loops, bounded, full } = inserted;
         self.bounded |= bounded;
         for node in open {
             self.questions.add(Target::Reached(node));
@@ -306,6 +307,11 @@ impl Causal {
         if self.options.deadlocks {
             for place in self.encoding.deadlocks.places() {
                 self.questions.add(Target::Stuck(place));
+            }
+            for place in loops {
+                let Encoding { tree, clauses, deadlocks, .. } = &mut self.encoding;
+                deadlocks.loops(clauses, tree, place);
+                self.questions.add(Target::Livelock(place));
             }
         }
         let mut new = new > 0;
@@ -431,11 +437,23 @@ impl Causal {
         self.again = plan;
     }
 
+    /// Whether an execution was made to stay in the loop at this place in the code. One is enough: others only differ in
+    /// what came before.
+    fn has_looped(&self, target: Target) -> bool {
+        matches!(target, Target::Livelock(node) if self.looped.contains(&self.encoding.tree[node].pc))
+    }
+
     /// Whether the execution has shown what its plan was made for.
     fn settle(&mut self, target: Target, siblings: usize, new: bool, (trace, end): (&SymbolicTrace, &End)) {
         let node = target.node();
         let (pc, seen) = (self.encoding.tree[node].pc, self.encoding.tree[node].seen);
         match (&self.encoding.tree[node].key, target) {
+            // How the execution ends says whether it is a livelock.
+            (_, Target::Livelock(_)) => {
+                self.looped.insert(pc);
+                self.questions.set(target, State::Shown);
+                return;
+            }
             // There are always more values.
             (Key::Pin { .. }, Target::Reached(_))
                 if self.encoding.tree[node].outcome == Outcome::Other && self.siblings(target) > siblings =>
