@@ -88,6 +88,9 @@ pub struct Questions {
     failures: BTreeSet<(u64, u64)>,
     /// Those to be asked, the next one last, as long as no execution adds anything. Answers only remove some.
     waiting: Option<Vec<Target>>,
+    /// Whether what is far from the beginning comes first: after every second execution. Some bugs need the one, some the
+    /// other.
+    goes_deep: bool,
 }
 
 impl Questions {
@@ -137,7 +140,8 @@ impl Questions {
     }
 
     /// The question to ask next: first what needs few rounds of waiting loops; among those, outcomes that have led to a
-    /// failure elsewhere, and accesses that may meet last; then what was never asked, and what is near the beginning.
+    /// failure elsewhere, and accesses that may meet last; then what was never asked, and what is near the
+    /// beginning or, in turn, far from it.
     pub fn next(&mut self, tree: &Tree, clauses: &Clauses) -> Option<Target> {
         let mut waiting = self.waiting.take().unwrap_or_else(|| self.sorted(tree, clauses));
         let waits = |target: &Target| self.all.get(target).is_some_and(|question| question.waits(clauses));
@@ -161,10 +165,12 @@ impl Questions {
                 let fails =
                     matches!(target, Target::Reached(node) if self.failures.contains(&branch(tree, node)));
                 let meets = matches!(target, Target::Meeting(..));
-                let depth = std::cmp::Reverse(tree.depth(target.node()));
+                let depth = i64::from(tree.depth(target.node()));
+                let depth = if self.goes_deep { -depth } else { depth };
                 keys.push((level(target.rounds(tree)), meets, !fails, question.asked, depth, target));
             }
         }
+        self.goes_deep = !self.goes_deep;
         keys.sort_unstable_by(|a, b| b.cmp(a));
         keys.into_iter().map(|(.., target)| target).collect()
     }
