@@ -120,6 +120,18 @@ pub fn runs_once(control: usize) {
     }
 }
 
+/// The running thread reads in the guard of a static variable whether it is initialised, and goes on accordingly.
+pub fn finds_initialised(guard: usize, initialised: bool, pc: usize) {
+    if symbolic_log::is_on() {
+        results::finds_initialised(guard, initialised, pc);
+    }
+}
+
+/// The running thread has written into the guard of a static variable that it is initialised.
+pub fn is_initialised(guard: usize, pc: usize) {
+    traffic::wrote(results::guard(guard, pc), terms::CONCRETE, 1);
+}
+
 /// The running thread calls a function without instrumentation, whose name is at this address. As long as there is no other
 /// thread, its result does not depend on others.
 fn calls(name: u64) {
