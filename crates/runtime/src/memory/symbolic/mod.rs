@@ -28,7 +28,7 @@ mod traffic;
 pub use reserved::owns;
 
 use crate::platform::sys;
-use crate::platform::{allocation, glibc};
+use crate::platform::{allocation, glibc, program_memory};
 use crate::sched::{SCHED, me};
 use crate::wire_log;
 use crate::wire_log::symbolic_log::{self, Logged};
@@ -130,6 +130,14 @@ pub fn finds_initialised(guard: usize, initialised: bool, pc: usize) {
 /// The running thread has written into the guard of a static variable that it is initialised.
 pub fn is_initialised(guard: usize, pc: usize) {
     traffic::wrote(results::guard(guard, pc), terms::CONCRETE, 1);
+}
+
+/// The runtime has written plain values into memory of the program: words of 8 bytes.
+pub fn wrote_words(place: usize, words: usize, pc: usize) {
+    for address in (place..).step_by(size_of::<u64>()).take(words) {
+        let written = traffic::Access { address, size: size_of::<u64>(), pc };
+        traffic::wrote(written, terms::CONCRETE, program_memory::load(address, size_of::<u64>()));
+    }
 }
 
 /// The running thread calls a function without instrumentation, whose name is at this address. As long as there is no other
