@@ -224,6 +224,28 @@ const DESCRIPTORS: &[&str] = &[
 /// Beginnings of the names of C++'s `operator new` and `operator delete`.
 const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
 
+/// Functions that take no input from memory of the program. While there is only one thread, their results are the same in all
+/// executions.
+const WITHOUT_INPUTS: &[&str] = &[
+    "dlsym",
+    "getauxval",
+    "getenv",
+    "mmap",
+    "mmap64",
+    "mprotect",
+    "munmap",
+    "poll",
+    "sigaction",
+    "sigaltstack",
+    "signal",
+    "sysconf",
+];
+
+/// Whether the result of a function, which the only thread of a program calls, may depend on inputs.
+pub(crate) fn may_depend_on_inputs(name: &str) -> bool {
+    !WITHOUT_INPUTS.contains(&name)
+}
+
 /// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
 /// allocates from an arena of its own. `called`: those that executions have called while there were other threads.
 /// `all_code`: all code of the program is instrumented. `reads`: bytes from outside are inputs.

@@ -228,6 +228,21 @@ fn functions_that_call_the_program_back() {
     search(&sandbox, 1, "before.c", &sorts("assert(all[0] != 3);"));
     let json = search(&sandbox, 0, "any.c", &sorts("assert(all[0] + all[1] + all[2] == 6);"));
     assert_eq!(json["complete"], true, "{json:#}");
+    sandbox.write(
+        "input.c",
+        "#include <assert.h>
+        #include <heisen.h>
+        #include <stdlib.h>
+        static char text[3];
+        static int compares(const void *a, const void *b) { return *(char *)a - *(char *)b; }
+        int main(void) {
+            heisen_input(text, 3, \"text\");
+            qsort(text, 3, 1, compares);
+            assert(text[0] != 'a' || text[1] != 'b' || !bsearch(\"z\", text, 3, 1, compares));
+            return 0;
+        }",
+    );
+    searched(&sandbox, 1, &["--inputs", "input.c"]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
 use core::ffi::c_char;
 use heisen_wire::flag;
-use heisen_wire::symbolic::{ENV_FD, REASONS, reason};
+use heisen_wire::symbolic::{CALLED_ALONE, ENV_FD, REASONS, reason};
 
 /// The library is loaded: maps the symbolic trace, if the engine has passed one.
 pub fn init() {
@@ -141,10 +141,12 @@ pub fn wrote_words(place: usize, words: usize, pc: usize) {
 }
 
 /// The running thread calls a function without instrumentation, whose name is at this address. As long as there is no other
-/// thread, its result does not depend on others.
+/// thread and no input, its result does not depend on them.
 fn calls(name: u64) {
     if SCHED.count.get() > 1 {
         symbolic_log::called(name);
+    } else if inputs::were_read() {
+        symbolic_log::called(name | CALLED_ALONE);
     }
 }
 
