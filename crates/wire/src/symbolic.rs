@@ -29,6 +29,8 @@ pub const MAX_INPUT_BYTES: usize = 8 * MAX_CHOSEN;
 pub const MAX_NAMES: usize = 1 << 16;
 /// The most functions without instrumentation that are listed.
 pub const MAX_CALLED: usize = 64;
+/// A bit of the address of such a name: the only thread has called the function, after it has read inputs.
+pub const CALLED_ALONE: u64 = 1 << 63;
 /// The number of reasons for which an expression is replaced by its value; see `heisen_trace::symbolic::PinReason`.
 pub const REASONS: usize = 16;
 
@@ -104,7 +106,8 @@ pub struct Header {
     pub overwritten: AtomicU64,
     /// How often expressions were replaced by their values, by the number of the reason.
     pub pinned: [AtomicU64; REASONS],
-    /// How many functions without instrumentation were called while there was more than one thread, or looked up.
+    /// How many functions without instrumentation were called while there was more than one thread, or an input was read,
+    /// or looked up.
     pub called_count: AtomicU64,
     /// The addresses of their names, each once. If there are more, the count says so.
     pub called: [AtomicU64; MAX_CALLED],

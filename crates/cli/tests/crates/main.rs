@@ -3,6 +3,7 @@
 //!
 //! - Current versions are clean, and exploring them twice gives the same result.
 //! - Published bugs of old versions are found and replayed. They are gone in the versions that fixed them.
+//! - The own tests of crates pass in symbolic builds.
 //!
 //! This test is a command of its own, because cargo downloads the crates and it takes a while:
 //!
@@ -14,6 +15,7 @@
 //! tables must match the results, except for the times.
 
 mod cases;
+mod own_tests;
 
 use cases::{BUGS, Bug, SMOKE, Smoke};
 use heisen_testkit::{Ran, root, run, scratch};
@@ -47,7 +49,9 @@ fn main() {
     let smoke = tell(smoke);
     let bugs = BUGS.iter().filter(|bug| chosen(bug.test)).map(|bug| (bug.test, found(bug)));
     let bugs = tell(bugs);
-    let failed = [&smoke, &bugs].into_iter().flatten().filter(|row| row.is_none()).count();
+    let own = own_tests::OWN.iter().filter(|name| chosen(name)).map(|name| (*name, own_tests::pass(name)));
+    let own = tell(own);
+    let failed = [&smoke, &bugs, &own].into_iter().flatten().filter(|row| row.is_none()).count();
     if failed > 0 {
         println!("{failed} failed");
         std::process::exit(1);

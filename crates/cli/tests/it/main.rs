@@ -14,6 +14,8 @@ mod mcp;
 mod pages;
 mod rooms;
 mod symbolic;
+mod symbolic_cpp;
+mod symbolic_rust;
 mod symbolic_sync;
 mod symbolic_table;
 mod tasks;

@@ -589,14 +589,13 @@ fn functions_that_take_values_are_named() {
 }
 
 #[test]
-fn nothing_is_proven_where_a_function_reads_or_calls_back_without_notice() {
+fn nothing_is_proven_where_a_function_reads_without_notice() {
     if !has_clang() {
         return;
     }
     let sandbox = Sandbox::new();
     for (calls, name) in [
         ("strtod(text, 0) == 42", "strtod"),
-        ("(qsort(text, 2, 1, compares), text[0] == 'a')", "qsort"),
         ("sscanf(text, \"%d\", &number) == 1 && number == 42", "sscanf"),
         ("(snprintf(other, 8, \"%s\", text), other[0] == 'x')", "snprintf"),
     ] {
@@ -609,11 +608,10 @@ fn nothing_is_proven_where_a_function_reads_or_calls_back_without_notice() {
                 #include <stdlib.h>
                 static char text[8] = \"zz\", other[8];
                 static int number;
-                static int compares(const void *a, const void *b) {{ return *(char *)a - *(char *)b; }}
                 int main(void) {{
                     heisen_input(text, 7, \"text\");
                     assert(!({calls}));
-                    (void)compares, (void)other, (void)number;
+                    (void)other, (void)number;
                     return 0;
                 }}"
             ),

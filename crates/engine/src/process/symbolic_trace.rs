@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::platform::sys::Mapping;
 use crate::process::named_places::{self, NamedPlaces};
 use crate::process::run_config::Symbolic;
+use crate::program::foreign;
 use heisen_trace::marked::{self, Marked, Source};
 use heisen_trace::schedule::InputLine;
 use heisen_trace::symbolic::{
@@ -16,8 +17,8 @@ use heisen_trace::symbolic::{
 use heisen_trace::value_op::mask;
 use heisen_trace::{Op, ValueOp};
 use heisen_wire::symbolic::{
-    ENV_FD, GRANULE, Header, MAX_CALLED, MAX_CHOSEN, MAX_MARKED, MAX_SHARED, futex, kind, rooms, source,
-    unpack,
+    CALLED_ALONE, ENV_FD, GRANULE, Header, MAX_CALLED, MAX_CHOSEN, MAX_MARKED, MAX_SHARED, futex, kind,
+    rooms, source, unpack,
 };
 use heisen_wire::{MAX_THREADS, NO_THREAD};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -191,17 +192,17 @@ fn wrong(parked: i32, trace: &SymbolicTrace, at: usize) -> Error {
     ))
 }
 
-/// The functions that were called, by name. One whose name cannot be read has another.
+/// The functions that were called, by name, unless they cannot depend on threads or inputs. One whose name cannot be read has another.
 fn called(header: &Header, parked: i32) -> Vec<String> {
     const LONGEST: usize = 128;
     let count = header.called_count.load(Relaxed) as usize;
     let memory = File::open(format!("/proc/{parked}/mem"));
-    let name = |address: &AtomicU64| {
+    let name = |address: u64| {
         let mut bytes = Vec::new();
         // A name may end shortly before memory that cannot be read.
         while bytes.len() < LONGEST {
             let mut byte = [0];
-            let at = address.load(Relaxed).checked_add(bytes.len() as u64)?;
+            let at = address.checked_add(bytes.len() as u64)?;
             memory.as_ref().ok()?.read_exact_at(&mut byte, at).ok()?;
             if byte[0] == 0 {
                 break;
@@ -210,8 +211,11 @@ fn called(header: &Header, parked: i32) -> Vec<String> {
         }
         String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
     };
-    let names =
-        header.called[..count.min(MAX_CALLED)].iter().map(|at| name(at).unwrap_or_else(|| "?".into()));
+    let names = header.called[..count.min(MAX_CALLED)].iter().filter_map(|at| {
+        let at = at.load(Relaxed);
+        let name = name(at & !CALLED_ALONE).unwrap_or_else(|| "?".into());
+        (at & CALLED_ALONE == 0 || foreign::may_depend_on_inputs(&name)).then_some(name)
+    });
     names.chain((count > MAX_CALLED).then(|| "others".into())).collect()
 }
 

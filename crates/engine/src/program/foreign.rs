@@ -39,9 +39,6 @@ const BEGINNINGS: &[&str] = &[
     "_ZTI",
     "_ZTS",
     "_ZSt9terminatev",
-    "_ZSt17__throw",
-    "_ZSt20__throw",
-    "_ZSt24__throw",
 ];
 
 /// Names that begin like known ones, and have a state.
@@ -66,6 +63,7 @@ const NAMES: &[&str] = &[
     "__gmon_start__",
     "__dso_handle",
     "environ",
+    "__tls_get_addr",
     "stdout",
     "stderr",
     // What they read is only printed.
@@ -102,12 +100,29 @@ const NAMES: &[&str] = &[
     "isspace",
     "isupper",
     "isxdigit",
+    "ceil",
+    "ceilf",
+    "fabs",
+    "floor",
+    "floorf",
+    "fmod",
+    "pow",
+    "round",
+    "sqrt",
+    "sqrtf",
+    "trunc",
     "setjmp",
     "_setjmp",
     "__sigsetjmp",
     "longjmp",
     "_longjmp",
     "__longjmp_chk",
+    // C++: what a thread passes to itself by `std::call_once`, and a property of the machine.
+    "_ZSt11__once_call",
+    "_ZSt15__once_callable",
+    "_ZNSt6thread20hardware_concurrencyEv",
+    // A table of constants.
+    "_ZNSt8__detail12__prime_listE",
 ];
 
 /// Functions whose accesses and results the runtime follows.
@@ -209,6 +224,28 @@ const DESCRIPTORS: &[&str] = &[
 /// Beginnings of the names of C++'s `operator new` and `operator delete`.
 const OPERATORS: &[&str] = &["_Zna", "_Znw", "_Zda", "_Zdl"];
 
+/// Functions that take no input from memory of the program. While there is only one thread, their results are the same in all
+/// executions.
+const WITHOUT_INPUTS: &[&str] = &[
+    "dlsym",
+    "getauxval",
+    "getenv",
+    "mmap",
+    "mmap64",
+    "mprotect",
+    "munmap",
+    "poll",
+    "sigaction",
+    "sigaltstack",
+    "signal",
+    "sysconf",
+];
+
+/// Whether the result of a function, which the only thread of a program calls, may depend on inputs.
+pub(crate) fn may_depend_on_inputs(name: &str) -> bool {
+    !WITHOUT_INPUTS.contains(&name)
+}
+
 /// The functions of this executable that are not known to be independent of other threads. `divided`: each thread
 /// allocates from an arena of its own. `called`: those that executions have called while there were other threads.
 /// `all_code`: all code of the program is instrumented. `reads`: bytes from outside are inputs.
@@ -251,7 +288,14 @@ fn allocates(name: &str) -> bool {
 
 fn is_known(name: &str) -> bool {
     let begins = BEGINNINGS.iter().any(|known| name.starts_with(known)) && !STATEFUL.contains(&name);
-    name.is_empty() || begins || NAMES.contains(&name) || FOLLOWED.contains(&name)
+    name.is_empty() || begins || throws(name) || NAMES.contains(&name) || FOLLOWED.contains(&name)
+}
+
+/// Whether it is a function of libstdc++ that only throws an exception, such as `std::__throw_length_error`: the length
+/// of the name comes before it.
+fn throws(name: &str) -> bool {
+    let after = name.strip_prefix("_ZSt").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    after.is_some_and(|rest| rest.starts_with("__throw_"))
 }
 
 #[cfg(test)]

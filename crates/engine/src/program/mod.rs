@@ -9,6 +9,7 @@ pub mod instrument;
 pub(crate) mod libraries;
 pub mod rust_std;
 pub(crate) mod sanitizer;
+mod substitutes;
 pub mod symbolic;
 pub(crate) mod test_program;
 pub mod uninstrumented;

@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::program::compiler_args::{Call, Part};
 use crate::program::instrument::{self, Compiler};
+use crate::program::substitutes::Linked;
 use heisen_llvm::library::{self, Library};
 use heisen_llvm::symbolic::{Stage, instrument};
 use std::ffi::{OsStr, OsString};
@@ -147,6 +148,9 @@ pub fn run(clang: &[OsString], args: &[OsString], output: Output) -> Result<Ran>
     }
     // The output of the compiler is only that of the program that compiled.
     let mut all = if call.links { instrument::link_args(Compiler::Clang)? } else { Vec::new() };
+    if call.links && call.thread != Some(false) {
+        link.extend(build.substitutes(&link)?);
+    }
     all.push("-fno-lto".into());
     if call.thread == Some(true) {
         all.push("-fno-sanitize-link-runtime".into());
@@ -155,6 +159,13 @@ pub fn run(clang: &[OsString], args: &[OsString], output: Output) -> Result<Ran>
     let mut ran = start(clang, &[all, link].concat(), output)?;
     said.append(&mut ran.said);
     Ok(Ran { said, ..ran })
+}
+
+/// Whether an option of the program must also hold for what is linked to it.
+fn is_for_all_code(option: &OsStr, cpp: bool) -> bool {
+    let begins = |known: &&str| option.as_encoded_bytes().starts_with(known.as_bytes());
+    ["-m", "--target=", "--sysroot="].iter().any(begins)
+        || cpp && ["-std=", "-stdlib=", "-D_GLIBCXX"].iter().any(begins)
 }
 
 /// Whether an option asks for a file of dependencies.
@@ -279,6 +290,34 @@ impl<'a> Build<'a> {
                 .map_err(|error| self.explain(source, error))?;
         }
         Ok(ran)
+    }
+
+    /// The objects of the substitutes that these arguments of a link need.
+    fn substitutes(&self, link: &[OsString]) -> Result<Vec<OsString>> {
+        let mut linked = Linked::default();
+        link.iter().for_each(|word| linked.add(Path::new(word)));
+        let mut objects = Vec::new();
+        for needed in linked.needs() {
+            let [source, bitcode, object] =
+                ["source", "bc", "o"].map(|ending| self.directory.new_file(OsStr::new(needed.file), ending));
+            let failed = |error: String| Error::Internal(format!("{} cannot be built: {error}", needed.file));
+            std::fs::write(&source, needed.source).map_err(|error| failed(error.to_string()))?;
+            let mut args: Vec<OsString> = BITCODE.map(OsString::from).into();
+            args.extend(["-fPIC", "-fexceptions", "-w"].map(OsString::from));
+            args.extend(
+                self.options(&object).into_iter().filter(|word| is_for_all_code(word, needed.is_cpp())),
+            );
+            args.extend(["-x", if needed.is_cpp() { "c++" } else { "c" }].map(OsString::from));
+            args.extend([source.into(), "-o".into(), bitcode.clone().into()]);
+            let ran = start(self.clang, &args, Output::Captured)?;
+            if !ran.success {
+                return Err(failed(String::from_utf8_lossy(&ran.said).into_owned()));
+            }
+            instrument(&self.library, &bitcode, &object, Stage::Unoptimised)
+                .map_err(|error| failed(error.to_string()))?;
+            objects.push(object.into());
+        }
+        Ok(objects)
     }
 
     /// What an error of the instrumentation means.

@@ -71,24 +71,22 @@ pub const SYSTEM_CALL: &str = "syscall";
 
 /// Beginnings of the names of functions that are called often, and of which is known that their results do not depend on
 /// other threads.
-const FREQUENT: &[&str] = &[
-    "llvm.",
-    "heisen",
-    "__tsan_",
-    "mem",
-    "bcmp",
-    "strlen",
-    "__errno_location",
-    "_Unwind_",
-    "__cxa_",
-    "rust_eh",
-];
+const FREQUENT: &[&str] = &["llvm.", "heisen", "__tsan_", "_Unwind_", "__cxa_", "rust_eh"];
+
+/// Other such functions. The runtime follows those that access memory.
+const FREQUENT_BY_NAME: &[&str] =
+    &["memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "__errno_location"];
+
+/// Functions whose arguments decide, but whose results depend on more: on files, or on names that all threads share.
+const STATEFUL: &[&str] = &["fopen", "lseek", "open", "read", "sem_open", "sem_close", "sem_unlink"];
 
 /// Whether calls of the function of this name, which is not instrumented, are logged. The runtime knows what system calls
 /// do.
 pub fn is_logged(name: &str) -> bool {
-    let is_frequent = FREQUENT.iter().any(|known| name.starts_with(known));
-    !is_frequent && name != SYSTEM_CALL && use_of(name) != Use::Decides
+    let is_frequent =
+        FREQUENT.iter().any(|known| name.starts_with(known)) || FREQUENT_BY_NAME.contains(&name);
+    let is_known = use_of(name) == Use::Decides && !STATEFUL.contains(&name);
+    !is_frequent && !is_known && name != SYSTEM_CALL
 }
 
 /// What the function of this name does with its arguments.
@@ -99,5 +97,20 @@ pub fn use_of(name: &str) -> Use {
         Use::Prints
     } else {
         Use::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_logged_unless_their_results_depend_on_arguments_only() {
+        for name in ["memmem", "memccpy", "read", "open64", "lseek", "sem_open", "clock_gettime", "getenv"] {
+            assert!(is_logged(name), "{name}");
+        }
+        for name in ["memcpy", "malloc", "pthread_mutex_lock", "sem_wait", "syscall", "close"] {
+            assert!(!is_logged(name), "{name}");
+        }
     }
 }

@@ -159,6 +159,9 @@ impl Planner<'_> {
             return;
         }
         self.pin(callee, PinReason::Address);
+        if let Some(&name) = self.shared.foreign.get(&callee) {
+            self.push(Step::Foreign { name });
+        }
         match self.use_of(at) {
             Use::Decides => {
                 return self
@@ -170,9 +173,6 @@ impl Planner<'_> {
             Use::Prints => return,
             Use::Counts => self.push(Step::Unseen { reason: PinReason::Foreign as u32 }),
             Use::Unknown => {}
-        }
-        if let Some(&name) = self.shared.foreign.get(&callee) {
-            self.push(Step::Foreign { name });
         }
         let (passed, left, by_value) = self.split_arguments(at);
         let left: Vec<Operand> = left.into_iter().flat_map(|value| self.leaves_of(value)).collect();

@@ -24,6 +24,7 @@ mod destroyed;
 pub mod entropy;
 pub mod fork;
 pub mod futex;
+pub mod guard;
 pub mod ignored;
 pub mod io;
 pub mod key;

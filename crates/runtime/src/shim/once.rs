@@ -8,10 +8,6 @@
 //! releases the control word.
 
 use super::{Arguments, detours};
-use crate::memory::race;
-use crate::memory::race::atomic_order;
-use crate::memory::race::atomic_order::Does;
-use crate::memory::race::atomic_order::memory_order::SEQ_CST;
 use crate::memory::race::order;
 use crate::memory::symbolic;
 use crate::platform::baton::Guarded;
@@ -42,39 +38,6 @@ detours! {
 
     /// The C11 form of `pthread_once`.
     fn call_once = before_c11;
-
-    /// Called before a static variable of C++ is initialised: a read of its guard, for the race check. Threads
-    /// that wait for another thread's initialisation wait on a futex.
-    fn __cxa_guard_acquire = before_guard_acquire;
-
-    /// Called after a static variable of C++ is initialised: a write of its guard. A scheduling point if
-    /// another thread's read of the guard conflicts with it.
-    fn __cxa_guard_release = before_guard_release;
-}
-
-static REAL_GUARD: Real = Real::new(c"__cxa_guard_release");
-static REAL_GUARD_ACQUIRE: Real = Real::new(c"__cxa_guard_acquire");
-
-/// The size of the part of a guard that says whether the variable is initialised: its first byte, by the C++
-/// ABI.
-const GUARD_BYTES: usize = 1;
-
-extern "C" fn before_guard_acquire(guard: usize, _: usize, pc: usize) -> usize {
-    if SCHED.active.get() && SCHED.running.get() {
-        atomic_order::done(Does::Load, guard, GUARD_BYTES, SEQ_CST, pc);
-    }
-    REAL_GUARD_ACQUIRE.address()
-}
-
-extern "C" fn before_guard_release(guard: usize, _: usize, pc: usize) -> usize {
-    if SCHED.active.get() && SCHED.running.get() {
-        if race::is_atomic_point(pc) {
-            sched::point(Op::AtomicStore, guard, pc);
-            dependence::memory(guard, GUARD_BYTES, true);
-        }
-        atomic_order::done(Does::Store, guard, GUARD_BYTES, SEQ_CST, pc);
-    }
-    REAL_GUARD.address()
 }
 
 /// Waits for its turn and returns the address of the real function.

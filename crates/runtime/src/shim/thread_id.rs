@@ -82,12 +82,11 @@ fn change(number: usize, args: [usize; 6], pc: usize) -> Option<isize> {
 fn of_time(number: usize, [a, b, c, d, ..]: [usize; 6], pc: usize) -> Option<isize> {
     let error = match number {
         sys::SYS_CLOCK_GETTIME if time::modelled(a as c_int) => {
-            // SAFETY: the program passes room for a time.
-            unsafe { *(b as *mut Timespec) = clock::look(a as c_int) };
+            time::give(b as *mut Timespec, clock::look(a as c_int), pc);
             0
         }
-        sys::SYS_GETTIMEOFDAY => time::time_of_day(a as *mut Timespec, b as *mut [i32; 2]),
-        sys::SYS_TIME => return Some(time::seconds(a as *mut i64) as isize),
+        sys::SYS_GETTIMEOFDAY => time::time_of_day(a as *mut Timespec, b as *mut [i32; 2], pc),
+        sys::SYS_TIME => return Some(time::seconds(a as *mut i64, pc) as isize),
         sys::SYS_NANOSLEEP => time::sleep_for(a as *const Timespec, b as *mut Timespec, pc),
         sys::SYS_CLOCK_NANOSLEEP => {
             time::sleep_on(a as c_int, b as c_int, c as *const Timespec, d as *mut Timespec, pc)

@@ -2,6 +2,7 @@
 //! other threads run first; when all threads wait, time jumps to the earliest deadline.
 
 use super::{cancel, shims};
+use crate::memory::symbolic;
 use crate::platform::glibc::real;
 use crate::platform::registers::caller;
 use crate::platform::{glibc, sys};
@@ -86,27 +87,34 @@ pub fn sleep_on(
     sleep_until(clock::deadline_at(clock, nanos), pc)
 }
 
+/// Gives a time to the program.
+pub fn give(out: *mut Timespec, time: Timespec, pc: usize) {
+    // SAFETY: the program passes room for a time.
+    unsafe { *out = time };
+    symbolic::wrote_words(out as usize, 2, pc);
+}
+
 /// `gettimeofday`.
-pub fn time_of_day(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int {
+pub fn time_of_day(out: *mut Timespec, zone: *mut [i32; 2], pc: usize) -> c_int {
     let now = clock::look(CLOCK_REALTIME);
-    // SAFETY: the program passes room for a `struct timeval` and a `struct timezone`, or null.
-    unsafe {
-        if !out.is_null() {
-            *out = Timespec { seconds: now.seconds, nanoseconds: now.nanoseconds / 1_000 };
-        }
-        if !zone.is_null() {
-            *zone = [0, 0];
-        }
+    if !out.is_null() {
+        give(out, Timespec { seconds: now.seconds, nanoseconds: now.nanoseconds / 1_000 }, pc);
+    }
+    if !zone.is_null() {
+        // SAFETY: the program passes room for a `struct timezone`.
+        unsafe { *zone = [0, 0] };
+        symbolic::wrote_words(zone as usize, 1, pc);
     }
     0
 }
 
 /// `time`.
-pub fn seconds(out: *mut i64) -> i64 {
+pub fn seconds(out: *mut i64, pc: usize) -> i64 {
     let seconds = clock::look(CLOCK_REALTIME).seconds;
     if !out.is_null() {
         // SAFETY: the program passes room for a time, or null.
         unsafe { *out = seconds };
+        symbolic::wrote_words(out as usize, 1, pc);
     }
     seconds
 }
@@ -164,24 +172,22 @@ shims! {
             }
             return result;
         }
-        // SAFETY: the program passes room for a time.
-        unsafe { *out = clock::look(clock) };
+        give(out, clock::look(clock), pc);
         0
     }
 
     /// Reads the virtual clock. Not a scheduling point.
-    fn gettimeofday(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int = pc { time_of_day(out, zone) }
+    fn gettimeofday(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int = pc { time_of_day(out, zone, pc) }
 
     /// Reads the virtual clock. Not a scheduling point.
     fn timespec_get(out: *mut Timespec, base: c_int) -> c_int = pc {
         if base != TIME_UTC {
             return glibc::real!(timespec_get, fn(out => *mut Timespec, base => c_int) -> c_int);
         }
-        // SAFETY: the program passes room for a time.
-        unsafe { *out = clock::look(CLOCK_REALTIME) };
+        give(out, clock::look(CLOCK_REALTIME), pc);
         base
     }
 
     /// Reads the virtual clock. Not a scheduling point.
-    fn time(out: *mut i64) -> i64 = pc { seconds(out) }
+    fn time(out: *mut i64) -> i64 = pc { seconds(out, pc) }
 }

@@ -240,6 +240,7 @@ fn written_as(name: &str) -> &str {
         "_ZNSt13random_device9_M_getvalEv" => "random_device",
         // A static variable in a C++ function.
         "__cxa_guard_acquire" | "__cxa_guard_release" => "made_once",
+        "__cxa_guard_abort" => "an_exception_leaves_it_to_the_next",
         "heisen_assert_fail" => "heisen_assert",
         name => name,
     }

@@ -23,6 +23,11 @@ pub fn begin() {
     tables.inputs[..tables.readers.replace(0)].iter().for_each(|count| count.set(0));
 }
 
+/// Whether a thread has read an input.
+pub fn were_read() -> bool {
+    tables().readers.get() > 0
+}
+
 /// The key of a thread, see [`thread_key`].
 pub fn key(number: usize) -> u64 {
     let t = thread(number);

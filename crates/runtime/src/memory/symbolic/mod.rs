@@ -28,14 +28,14 @@ mod traffic;
 pub use reserved::owns;
 
 use crate::platform::sys;
-use crate::platform::{allocation, glibc};
+use crate::platform::{allocation, glibc, program_memory};
 use crate::sched::{SCHED, me};
 use crate::wire_log;
 use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
 use core::ffi::c_char;
 use heisen_wire::flag;
-use heisen_wire::symbolic::{ENV_FD, REASONS, reason};
+use heisen_wire::symbolic::{CALLED_ALONE, ENV_FD, REASONS, reason};
 
 /// The library is loaded: maps the symbolic trace, if the engine has passed one.
 pub fn init() {
@@ -120,11 +120,33 @@ pub fn runs_once(control: usize) {
     }
 }
 
+/// The running thread reads in the guard of a static variable whether it is initialised, and goes on accordingly.
+pub fn finds_initialised(guard: usize, initialised: bool, pc: usize) {
+    if symbolic_log::is_on() {
+        results::finds_initialised(guard, initialised, pc);
+    }
+}
+
+/// The running thread has written into the guard of a static variable that it is initialised.
+pub fn is_initialised(guard: usize, pc: usize) {
+    traffic::wrote(results::guard(guard, pc), terms::CONCRETE, 1);
+}
+
+/// The runtime has written plain values into memory of the program: words of 8 bytes.
+pub fn wrote_words(place: usize, words: usize, pc: usize) {
+    for address in (place..).step_by(size_of::<u64>()).take(words) {
+        let written = traffic::Access { address, size: size_of::<u64>(), pc };
+        traffic::wrote(written, terms::CONCRETE, program_memory::load(address, size_of::<u64>()));
+    }
+}
+
 /// The running thread calls a function without instrumentation, whose name is at this address. As long as there is no other
-/// thread, its result does not depend on others.
+/// thread and no input, its result does not depend on them.
 fn calls(name: u64) {
     if SCHED.count.get() > 1 {
         symbolic_log::called(name);
+    } else if inputs::were_read() {
+        symbolic_log::called(name | CALLED_ALONE);
     }
 }
 

@@ -40,13 +40,27 @@ fn once(control: usize, pc: usize) -> Access {
 
 /// The running thread finds an initialiser done, or is going to run it.
 pub fn finds_once(control: usize, done: bool, pc: usize) {
-    let id = once(control, pc).takes(done.into());
-    let (seen, no) = (Operand::of(id, done.into()), Operand::constant(0));
-    let runs = terms::binary(ValueOp::Eq, 8, 1, seen, no);
-    terms::asserts(kind::BRANCH, runs, !done, pc);
+    goes_on(once(control, pc).takes(done.into()), done, pc);
     if done {
         operation_log::leaves_once(control, pc);
     }
+}
+
+/// The running thread runs an initialiser unless a byte, which it has read, says that it is done.
+fn goes_on(id: u32, done: bool, pc: usize) {
+    let (seen, no) = (Operand::of(id, done.into()), Operand::constant(0));
+    let runs = terms::binary(ValueOp::Eq, 8, 1, seen, no);
+    terms::asserts(kind::BRANCH, runs, !done, pc);
+}
+
+/// Where a guard of a static variable says whether it is initialised.
+pub fn guard(guard: usize, pc: usize) -> Access {
+    Access { address: guard, size: 1, pc }
+}
+
+/// The running thread finds a static variable initialised, or is going to initialise it.
+pub fn finds_initialised(address: usize, initialised: bool, pc: usize) {
+    goes_on(guard(address, pc).loads_atomically(initialised.into()), initialised, pc);
 }
 
 /// The running thread has run an initialiser.

@@ -1,0 +1,1 @@
+//! An empty library, because a package needs at least one target.
