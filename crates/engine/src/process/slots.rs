@@ -114,8 +114,8 @@ pub struct Event {
     pub pc: u64,
     /// For an access of memory that was logged with its value.
     pub access: Option<MemoryAccess>,
-    /// For [`Op::Free`]: the size of the block.
-    pub freed: u64,
+    /// For an operation that ends memory, such as [`Op::Free`]: the size of the memory.
+    pub ended: u64,
 }
 
 /// An access of memory, as [`Detail::Accesses`] logs it.
@@ -539,7 +539,7 @@ fn read_event([head, object, pc, value]: &heisen_wire::Event) -> Option<Event> {
             size: 1 << (word >> heisen_wire::EVENT_SIZE & 3),
             value: value.load(Relaxed),
         }),
-        freed: if op == Op::Free { value.load(Relaxed) } else { 0 },
+        ended: if op.ends_memory() { value.load(Relaxed) } else { 0 },
     })
 }
 

@@ -455,6 +455,28 @@ fn the_point_of_no_return_is_one_of_scheduling_points() {
     assert!(line.contains("scheduling point"), "{line}");
 }
 
+/// To unmap memory is an operation on all of it. The access that crashed has no value.
+#[test]
+fn memory_is_used_after_it_was_unmapped() {
+    let directory = scratch();
+    let found = finding(directory.path(), "c/channel.c", &[]);
+    let moments = found["explanation"]["story"].as_array().expect("a story");
+    let deed = |m: &Value| (m["thread"].clone(), m["op"].clone(), m["object"].clone());
+    let first = ("T0".into(), "unmap".into(), "*channel".into());
+    assert_eq!((deed(&moments[0]), &moments[1]["object"]), (first, &"channel->lock".into()), "{found:#}");
+    let text = "#include <pthread.h>\n#include <semaphore.h>\n#include <sys/mman.h>\n\
+                static sem_t s;\nstatic int *p;\n\
+                static void *use(void *a) { sem_post(&s); *p = 7; return a; }\n\
+                int main(void) { p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+                pthread_t t; pthread_create(&t, 0, use, 0); sem_wait(&s); munmap(p, 4096); return pthread_join(t, 0); }\n";
+    for end in ["munmap(p, 4096)", "mprotect(p, 4096, PROT_READ)"] {
+        std::fs::write(directory.path().join("use.c"), text.replace("munmap(p, 4096)", end)).expect("a file");
+        let ran = run(heisen(directory.path()).args(["check", "use.c"])).expect(1);
+        let line = ran.out.lines().find(|line| line.contains("T1 writes *p"));
+        assert!(line.is_some_and(|line| !line.contains(" = ")), "{end}: {}", ran.out);
+    }
+}
+
 /// The accesses of atomics are in a header of the compiler; the story shows their callers.
 #[test]
 fn accesses_in_libraries_are_shown_at_their_callers() {

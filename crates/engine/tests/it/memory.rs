@@ -350,6 +350,32 @@ fn misuse(here: &Sandbox, args: &[&str], words: &str) -> Value {
     finding
 }
 
+/// An access to memory that is freed or unmapped becomes a scheduling point, wherever in the memory it is. Without that,
+/// a search would say that there is one execution, which passes.
+#[test]
+fn the_end_of_memory_conflicts_with_all_of_its_accesses() {
+    let here = Sandbox::new();
+    let program = build(&here, "bug", "ends.c", &[]);
+    let fixed = build(&here, "fixed", "ends.c", &["-DFIXED"]);
+    for (way, offset, kind) in [
+        ("free", "65535", "use-after-free"),
+        ("realloc", "30000", "use-after-free"),
+        ("munmap", "0", "crash"),
+        ("munmap", "65535", "crash"),
+        ("protect", "65535", "crash"),
+        ("fixed", "4096", "crash"),
+        ("shrink", "4096", "crash"),
+        ("move", "65535", "crash"),
+    ] {
+        for strategy in ["icb", "dpor"] {
+            here.finds(kind, &["--strategy", strategy, "--", &program, way, offset]);
+            here.run(here.shell("rm -r .heisen").arg("")).expect(0);
+        }
+        here.clean(&["--", &fixed, way, offset]);
+    }
+    here.clean(&["--", &program, "shrink", "4095"]);
+}
+
 /// Sizes beyond `PTRDIFF_MAX` and alignments that are not a power of two are reported, and fail as they do
 /// natively. Functions that are meant to check such arguments may be called with them.
 #[test]
