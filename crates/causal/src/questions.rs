@@ -13,12 +13,15 @@ pub enum Target {
     Stuck(NodeId),
     /// Two threads stand before these accesses.
     Meeting(NodeId, NodeId),
+    /// A thread stands before this access when the memory has ended, at the second node.
+    Late(NodeId, NodeId),
 }
 
 impl Target {
     /// The node that the question is about, or the first of them.
     pub fn node(self) -> NodeId {
-        let (Target::Reached(node) | Target::Stuck(node) | Target::Meeting(node, _)) = self;
+        let (Target::Reached(node) | Target::Stuck(node) | Target::Meeting(node, _) | Target::Late(node, _)) =
+            self;
         node
     }
 }

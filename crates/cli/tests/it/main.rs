@@ -14,6 +14,7 @@ mod mcp;
 mod pages;
 mod rooms;
 mod symbolic;
+mod symbolic_ends;
 mod symbolic_sync;
 mod symbolic_table;
 mod tasks;
