@@ -477,6 +477,31 @@ fn memory_is_used_after_it_was_unmapped() {
     }
 }
 
+/// A collection of the standard library does thousands of accesses of its own. Those that several threads do are still named,
+/// with places in the program.
+#[test]
+fn a_collection_behind_a_lock_is_named() {
+    let directory = scratch();
+    let text = "use std::collections::HashMap;\nuse std::sync::Mutex;\nuse std::thread;\n\
+                static MADE: Mutex<u32> = Mutex::new(0);\n\
+                fn get(cache: &Mutex<HashMap<u32, u32>>) {\n    if cache.lock().unwrap().get(&1).is_none() {\n        \
+                *MADE.lock().unwrap() += 1;\n        cache.lock().unwrap().insert(1, 42);\n    }\n}\n\
+                fn main() {\n    let cache = Mutex::new(HashMap::new());\n    \
+                thread::scope(|s| { s.spawn(|| get(&cache)); get(&cache); });\n    \
+                assert_eq!(*MADE.lock().unwrap(), 1);\n}\n";
+    std::fs::write(directory.path().join("map.rs"), text).expect("a file");
+    let json = explained_json(directory.path(), &["map.rs"]);
+    let why = &json["findings"][0]["explanation"];
+    assert!(why["object"].as_str().is_some_and(|object| object.starts_with("cache.")), "{json:#}");
+    let moments = why["story"].as_array().expect("a story").iter().chain([&why["no_return"]]);
+    for moment in moments {
+        assert!(
+            moment["place"].as_str().is_some_and(|place| place.contains("map.rs:")),
+            "{moment} in {json:#}"
+        );
+    }
+}
+
 /// The accesses of atomics are in a header of the compiler; the story shows their callers.
 #[test]
 fn accesses_in_libraries_are_shown_at_their_callers() {
