@@ -27,6 +27,17 @@ pub fn end(address: usize, size: usize, pc: usize) {
     shadow::renew(address, size);
 }
 
+/// The running thread makes a block smaller, or larger.
+pub fn shrink(address: usize, (old, new): (usize, usize), pc: usize) {
+    if new < old {
+        log(Op::Free, address + new, old - new, pc);
+        conflict(address + new, old - new, true, pc);
+        // The block may grow again. Its last granule may still be in use.
+        let end = (address + new).next_multiple_of(8);
+        shadow::renew(end, (address + old).saturating_sub(end));
+    }
+}
+
 /// For the race check, the end of memory is a write, so that an unordered access to it becomes a scheduling point. If only
 /// later writes fail, it is a read.
 #[inline]

@@ -32,7 +32,7 @@ static void *map(void *at, int rights, int flags) {
 
 int main(int count, char **args) {
     assert(count == 3);
-    int is_block = !strcmp(args[1], "free") || !strcmp(args[1], "realloc");
+    int is_block = !strcmp(args[1], "free") || !strcmp(args[1], "realloc") || !strcmp(args[1], "smaller");
     memory = is_block ? malloc(SIZE) : map(NULL, PROT_READ | PROT_WRITE, 0);
     offset = strtoul(args[2], NULL, 10);
     sem_init(&ready, 0, 0);
@@ -43,6 +43,8 @@ int main(int count, char **args) {
         free(memory);
     else if (!strcmp(args[1], "realloc"))
         free(realloc(memory, 2 * SIZE));
+    else if (!strcmp(args[1], "smaller"))
+        memory = realloc(memory, SIZE / 2);
     else if (!strcmp(args[1], "munmap"))
         munmap(memory, SIZE);
     else if (!strcmp(args[1], "protect"))

@@ -228,6 +228,7 @@ pub fn reallocate(address: usize, bytes: usize, pc: usize, other: impl FnOnce(us
     };
     let old = block.size();
     if bytes >= STAYS && bytes <= block.capacity() && old >= STAYS {
+        ending::shrink(address, (old, bytes), pc);
         block.resize(bytes);
         return address;
     }

@@ -145,6 +145,11 @@ impl Both {
 /// An access to a granule that has a node, or needs one.
 #[cold]
 pub fn general(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize) {
+    if let Some(node) = granule.node() {
+        for old in node.accesses().iter().filter(|old| old.get().epoch.thread() != new.thread()) {
+            dead_stack::check(address, old.get().epoch.thread(), pc);
+        }
+    }
     passing(granule, new, kind, address, pc, None);
 }
 
