@@ -41,6 +41,8 @@ pub enum Detail {
     Accesses,
     /// Its decisions, touches, events and accesses, without pauses. Executions with events have processes of their own.
     AccessLog,
+    /// As [`Detail::AccessLog`], without accesses.
+    CallLog,
     /// Its decisions and its symbolic trace, if [`RunConfig::symbolic`] is set.
     Symbolic,
 }
@@ -187,6 +189,7 @@ pub(crate) fn write_plans(
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
             Detail::Accesses => flag::DECISIONS | flag::EVENTS | flag::STOPS | flag::ACCESSES,
             Detail::AccessLog => flag::DECISIONS | flag::TOUCHES | flag::EVENTS | flag::ACCESSES,
+            Detail::CallLog => flag::DECISIONS | flag::TOUCHES | flag::EVENTS,
             Detail::Symbolic => flag::DECISIONS | flag::SYMBOLIC,
         };
     let mut first = 0;

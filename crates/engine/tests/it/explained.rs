@@ -477,6 +477,27 @@ fn memory_is_used_after_it_was_unmapped() {
     }
 }
 
+/// An execution with very many accesses is explained by its calls, as if the program were not instrumented.
+#[test]
+fn a_long_execution_is_explained_by_its_calls() {
+    let directory = scratch();
+    let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("the example");
+    let long = text.replace(
+        "int main(void) {",
+        "static int all[1000];\nint main(void) {\n\
+        for (int i = 0; i < 120; i++) for (int k = 0; k < 1000; k++) all[k] += i;\n",
+    );
+    std::fs::write(directory.path().join("long.c"), long).expect("a file");
+    let json = explained_json(directory.path(), &["long.c"]);
+    let why = &json["findings"][0]["explanation"];
+    assert_eq!((&why["class"], &why["object"]), (&"atomicity-violation".into(), &"lock".into()), "{json:#}");
+    assert_eq!(
+        (&why["calls_only"], why["story"].as_array().map(Vec::len)),
+        (&true.into(), Some(4)),
+        "{json:#}"
+    );
+}
+
 /// A collection of the standard library does thousands of accesses of its own. Those that several threads do are still named,
 /// with places in the program.
 #[test]
