@@ -7,6 +7,7 @@
 use crate::barriers::Barriers;
 use crate::clauses::{Clauses, off, on};
 use crate::deadlocks::Deadlocks;
+use crate::ends::Ends;
 use crate::futexes::{self, Futexes};
 use crate::joins::Joins;
 use crate::memory::Memory;
@@ -33,6 +34,7 @@ pub struct Encoding {
     pub barriers: Barriers,
     joins: Joins,
     pub deadlocks: Deadlocks,
+    pub ends: Ends,
     /// Whether a thread has released a read-write lock that it had not acquired.
     pub foreign_release: bool,
     /// Whether the values of inputs are open.
@@ -82,6 +84,9 @@ pub const fn is_modelled(op: Op) -> bool {
             | Op::Throw
             | Op::Point
             | Op::Section
+            | Op::Free
+            | Op::Unmap
+            | Op::Protect
     )
 }
 
@@ -136,6 +141,7 @@ impl Encoding {
             barriers,
             joins,
             deadlocks,
+            ends: Ends::default(),
             foreign_release: false,
             chooses_inputs,
             pinned,
@@ -222,6 +228,7 @@ impl Encoding {
             self.exclude(node, sibling);
         }
         self.encode(node, &key, outcome);
+        self.ends.added(&mut self.clauses, &self.tree, node);
         if steps == 0 {
             self.complete_step(parent, node);
         }

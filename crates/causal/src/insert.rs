@@ -61,6 +61,7 @@ pub fn insert(
         values: HashMap::new(),
         inserted: Inserted::default(),
         is_cut: false,
+        has_failed: false,
     };
     for &(address, byte) in &trace.initial {
         insertion.encoding.memory.learn(&mut insertion.encoding.clauses, address, byte);
@@ -124,6 +125,8 @@ struct Insertion<'i, 't> {
     inserted: Inserted,
     /// Whether not all of the trace is in the tree.
     is_cut: bool,
+    /// Whether the process ended with an access that may come in time in other executions.
+    has_failed: bool,
 }
 
 impl Insertion<'_, '_> {
@@ -168,6 +171,10 @@ impl Insertion<'_, '_> {
         self.pending.remove(&event.thread);
         if self.finished.contains(&event.thread) {
             return None;
+        }
+        if let EventKind::Sync { op: Op::WrongAccess, .. } = event.kind {
+            self.has_failed = true;
+            return Some(());
         }
         let (key, outcome, defined) = self.key(event)?;
         let mut place = match event.kind {
@@ -560,7 +567,7 @@ impl Insertion<'_, '_> {
             if *end == End::Deadlock {
                 self.stands(place);
             } else if cut {
-            } else if Some(thread) == ender {
+            } else if Some(thread) == ender && !self.has_failed {
                 let place = if matches!(end, End::Signal(_)) { self.undefined(place) } else { place };
                 self.ends(place);
             } else if !finished && self.encoding.tree.next_of(place).next().is_none() {

@@ -47,6 +47,7 @@
 //! | `memory`, `mutexes`, `queues`, `futexes`, `semaphores`, `barriers`, `joins`, `deadlocks` | the constraints of one sort of object each |
 //! | `bounds` | when the caller stops it, and its memory |
 //! | `rounds` | loops that wait, and how far they are followed |
+//! | `ends` | accesses of memory that another thread frees |
 //! | `meetings` | threads that are about to do conflicting accesses |
 //! | `questions`, `search` | what to ask next |
 //! | `schedule` | from a solution to a plan |
@@ -59,6 +60,7 @@ mod clauses;
 mod counters;
 mod deadlocks;
 mod encode;
+mod ends;
 mod exactness;
 mod expressions;
 mod futexes;

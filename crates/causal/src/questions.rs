@@ -16,6 +16,8 @@ pub enum Target {
     Meeting(NodeId, NodeId),
     /// A livelock in which a thread is in a loop at this node.
     Livelock(NodeId),
+    /// A thread stands before this access when the memory has ended, at the second node.
+    Late(NodeId, NodeId),
 }
 
 impl Target {
@@ -25,7 +27,8 @@ impl Target {
             Target::Reached(node)
             | Target::Stuck(node)
             | Target::Meeting(node, _)
-            | Target::Livelock(node) => node,
+            | Target::Livelock(node)
+            | Target::Late(node, _) => node,
         }
     }
 }
@@ -38,7 +41,7 @@ impl Target {
             Target::Reached(node) => before(node),
             // The thread stands behind the node.
             Target::Stuck(node) | Target::Livelock(node) => before(node).max(rounds(tree, node)),
-            Target::Meeting(a, b) => before(a).max(before(b)),
+            Target::Meeting(a, b) | Target::Late(a, b) => before(a).max(before(b)),
         }
     }
 }

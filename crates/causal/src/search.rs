@@ -200,13 +200,15 @@ impl Causal {
                 Ok(model) => {
                     self.counts.satisfiable += 1;
                     let tree = &self.encoding.tree;
+                    let next = |node: NodeId| {
+                        let (at, steps) = step_of(tree, node);
+                        (tree[at].thread, steps)
+                    };
                     let goes_on = match target {
                         Target::Reached(node) | Target::Livelock(node) => vec![(tree[node].thread, 0)],
                         Target::Stuck(_) => vec![],
-                        Target::Meeting(a, b) => [a, b]
-                            .map(|node| step_of(tree, node))
-                            .map(|(at, steps)| (tree[at].thread, steps))
-                            .into(),
+                        Target::Meeting(a, b) => vec![next(a), next(b)],
+                        Target::Late(access, _) => vec![next(access)],
                     };
                     let plan = schedule::plan(&self.encoding, &model, &goes_on);
                     self.questions.set(target, State::Out);
@@ -250,21 +252,25 @@ impl Causal {
         let Encoding { tree, deadlocks, .. } = &self.encoding;
         match target {
             Target::Reached(node) => vec![Formula::Holds(tree[node].active)],
+            Target::Late(access, end) => {
+                let ended = Formula::Holds(tree[end].active);
+                self.stands_before(access).into_iter().chain([ended]).collect()
+            }
             Target::Stuck(node) => deadlocks.deadlock(node),
             Target::Livelock(node) => deadlocks.livelock(tree, node),
-            Target::Meeting(a, b) => {
-                let stands = |node: NodeId| {
-                    let (step, _) = step_of(tree, node);
-                    let within =
-                        std::iter::successors(Some(node), |&node| tree[node].parent.filter(|_| node != step));
-                    let decided = within.filter_map(|node| decides(&self.encoding, node));
-                    let before = tree[step].parent.unwrap_or(step);
-                    let goes_on = tree.next_of(before).map(|child| Formula::Holds(tree[child].active).not());
-                    decided.chain(goes_on).chain([Formula::Holds(tree[before].active)]).collect::<Vec<_>>()
-                };
-                [stands(a), stands(b)].concat()
-            }
+            Target::Meeting(a, b) => [self.stands_before(a), self.stands_before(b)].concat(),
         }
+    }
+
+    /// What must hold for the thread of an access to be about to do it.
+    fn stands_before(&self, node: NodeId) -> Vec<Formula> {
+        let tree = &self.encoding.tree;
+        let (step, _) = step_of(tree, node);
+        let within = std::iter::successors(Some(node), |&node| tree[node].parent.filter(|_| node != step));
+        let decided = within.filter_map(|node| decides(&self.encoding, node));
+        let before = tree[step].parent.unwrap_or(step);
+        let goes_on = tree.next_of(before).map(|child| Formula::Holds(tree[child].active).not());
+        decided.chain(goes_on).chain([Formula::Holds(tree[before].active)]).collect()
     }
 
     /// How many siblings the target of a question has.
@@ -317,6 +323,9 @@ impl Causal {
         let mut new = new > 0;
         for &place in &stuck {
             new |= self.questions.show(Target::Stuck(place));
+        }
+        for (end, access) in self.encoding.ends.pairs.drain(..) {
+            self.questions.add(Target::Late(access, end));
         }
         if let Some(conflicts) = &mut self.encoding.memory.conflicts {
             self.atomics.extend(&trace.atomics);
@@ -470,6 +479,11 @@ impl Causal {
                 return;
             }
             (_, Target::Stuck(_)) if self.questions.is_shown(target) => return,
+            // The access has failed.
+            (_, Target::Late(..)) if matches!(end, End::Signal(_)) => {
+                self.questions.set(target, State::Shown);
+                return;
+            }
             (_, Target::Meeting(a, b))
                 if self.have_met(target)
                     || ended_at(trace, [a, b].map(|node| self.encoding.tree[node].pc)) =>

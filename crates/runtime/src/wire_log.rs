@@ -243,12 +243,12 @@ pub fn access(
     event[3].store(value, Relaxed);
 }
 
-/// Logs that a thread frees a block of this size.
+/// Logs that a thread ends so much memory at this address, by freeing or unmapping it.
 #[cold]
-pub fn freed(step: u32, thread: u16, (address, size): (usize, usize), pc: usize) {
+pub fn ended((step, thread, op): (u32, u16, Op), (address, size): (usize, usize), pc: usize) {
     settle();
     let before = slot().report.events.load(Relaxed);
-    event(step, thread, Op::Free, address, pc);
+    event(step, thread, op, address, pc);
     let index = slot().report.events.load(Relaxed) as usize;
     if index != before as usize {
         wire().events[(index - 1) % MAX_EVENTS][3].store(size as u64, Relaxed);
@@ -260,6 +260,22 @@ pub fn settle() {
     let (index, address, size) = LOG.written.replace((0, 0, 0));
     if index > 0 {
         wire().events[(index - 1) % MAX_EVENTS][3].store(sys::peek(address, size), Relaxed);
+    }
+}
+
+/// The running thread has crashed at this address. If the last logged event is the access that did so, it has read or
+/// written nothing.
+pub fn crashed(address: usize) {
+    let index = slot().report.events.load(Relaxed) as usize;
+    if index == 0 || !logs_accesses() {
+        return;
+    }
+    let event = &wire().events[(index - 1) % MAX_EVENTS];
+    let word = event[0].load(Relaxed);
+    let size = 1 << (word >> EVENT_SIZE & 3);
+    if word & EVENT_ACCESS != 0 && address.wrapping_sub(event[1].load(Relaxed) as usize) < size {
+        event_failed();
+        LOG.written.set((0, 0, 0));
     }
 }
 

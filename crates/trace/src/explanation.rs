@@ -315,6 +315,9 @@ pub struct Explanation {
     /// time the orderings and the point of no return may be others.
     #[serde(default)]
     pub out_of_time: bool,
+    /// Whether it rests on calls only, because the execution has too many accesses of memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub calls_only: bool,
     /// What would prevent the bug.
     pub remedies: Vec<Remedy>,
     /// How much of the executions had to be shown.

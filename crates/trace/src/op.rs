@@ -159,6 +159,13 @@ ops! {
     MemWrite = 75, "mem_write";
     /// Free a block of the checked heap. No scheduling point of its own; logged where accesses are.
     Free = 84, "free";
+    /// Unmap memory, or map other memory over it. Not a scheduling point of its own; logged where accesses are.
+    Unmap = 85, "unmap";
+    /// Forbid writes, or all accesses, of memory. Otherwise as [`Op::Unmap`].
+    Protect = 86, "protect";
+    /// Access memory that another operation has ended, or that does not belong to a block. Only symbolic traces have this
+    /// operation.
+    WrongAccess = 87, "wrong_access";
     /// Initialise a semaphore. Only symbolic traces have this operation and those below; it is not a scheduling point.
     SemInit = 76, "sem_init";
     /// Acquire a read-write lock for reading, or give up.
@@ -191,6 +198,11 @@ impl Op {
                 | Op::FileLock
                 | Op::TimerFd
         )
+    }
+
+    /// Whether later accesses of its memory fail.
+    pub const fn ends_memory(self) -> bool {
+        matches!(self, Op::Free | Op::Unmap | Op::Protect)
     }
 
     /// Whether this is an atomic access of memory.

@@ -1,6 +1,6 @@
 //! Compares the search with all schedules and all inputs of random programs.
 
-use crate::toy::generator::{Features, program};
+use crate::toy::generator::{Features, program, program_that_frees};
 use crate::toy::machine::Over;
 use crate::toy::oracle::{Outcomes, classes, outcomes};
 use crate::toy::program::Program;
@@ -126,6 +126,42 @@ fn locks() {
 #[test]
 fn barriers() {
     compare(seeds(100), Features::Barriers, false);
+}
+
+/// Memory is freed while others may use it. Where an access comes late in every execution, what would follow it is unknown,
+/// and the search says so: these programs fail anyway.
+#[test]
+fn frees() {
+    let mut late = 0;
+    for (features, normal) in [
+        (Features::Branches, 100),
+        (Features::Memory, 150),
+        (Features::Conditions, 100),
+        (Features::Locks, 50),
+    ] {
+        for seed in seeds(normal) {
+            let program = program_that_frees(seed, features);
+            let Some(expected) = outcomes(&program, 5_000, false) else { continue };
+            let Searched { outcomes, status, .. } = search(&program, 5_000);
+            let context = || format!("seed {seed}, {features:?}: {program:?}\n{status:?}");
+            let fails = expected.failures.iter().any(|over| matches!(over, Over::Crash(_)));
+            assert!(outcomes.failures.is_subset(&expected.failures), "{}", context());
+            if !fails {
+                assert_eq!(outcomes, expected, "{}", context());
+                assert!(status.is_proof() && status.diverged == 0, "{}", context());
+            }
+            // A search that claims a proof has seen everything.
+            assert!(!status.is_proof() || outcomes == expected, "{}", context());
+            assert_eq!(
+                fails,
+                outcomes.failures.iter().any(|over| matches!(over, Over::Crash(_))),
+                "{}",
+                context()
+            );
+            late += u64::from(fails && status.is_proof());
+        }
+    }
+    assert!(late > 50, "{late}");
 }
 
 #[test]

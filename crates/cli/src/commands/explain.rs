@@ -123,7 +123,8 @@ pub fn explained(prepared: &Prepared, path: &Path) -> Result<Explained, Error> {
     };
     let plan = plan_of((runtime, program, config), Job::Schedule(schedule))?;
     finding.explanation = explain(&recorder, &plan, &finding, Effort::COMPLETE)?.map(Box::new);
-    let mut why_not = None;
+    let calls_only = finding.explanation.clone().filter(|explanation| explanation.calls_only);
+    let mut why_not = calls_only.map(|explanation| Unexplained::TooLong(Some(explanation)));
     if finding.explanation.is_none() {
         why_not = Some(unexplained::reason(&recorder, &plan, &finding)?);
         if let Some(Unexplained::TooLong(calls)) = &why_not {

@@ -15,6 +15,7 @@ mod pages;
 mod rooms;
 mod symbolic;
 mod symbolic_cpp;
+mod symbolic_ends;
 mod symbolic_rust;
 mod symbolic_sync;
 mod symbolic_table;

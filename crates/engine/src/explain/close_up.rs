@@ -34,7 +34,7 @@ use heisen_inspect::Symbols;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, GlobalValues, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
-use heisen_trace::{CodePlace, End, Finding, FindingKind, Op, Race, Schedule, Stack, ThreadId, World};
+use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
 use heisen_wire::Wire;
 pub(crate) use messages::circle;
 pub use messages::panic_words;
@@ -214,8 +214,12 @@ impl Recorder<'_> {
         if !outside {
             self.complete_moments(job, detail, &mut watcher)?;
         }
-        for line in watcher.trace.iter_mut().filter(|line| line.event.op == Op::Free) {
+        for line in watcher.trace.iter_mut().filter(|line| line.event.op.ends_memory()) {
             line.object = block_name(&line.object);
+        }
+        // The access that crashed has no value.
+        for line in watcher.trace.iter_mut().filter(|line| line.event.access.is_some() && !line.event.ok) {
+            line.value.clear();
         }
         let race = watcher.race_watch.race;
         let recurred = watcher.recurrence.found;

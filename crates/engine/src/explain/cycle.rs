@@ -144,7 +144,7 @@ mod tests {
             object: 0,
             pc: c as u64,
             access: None,
-            freed: 0,
+            ended: 0,
         };
         text.chars().enumerate().map(event).collect()
     }

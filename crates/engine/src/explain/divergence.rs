@@ -92,7 +92,7 @@ mod tests {
             object: 0,
             pc: 0,
             access: None,
-            freed: 0,
+            ended: 0,
         };
         ops.iter().map(event).collect()
     }

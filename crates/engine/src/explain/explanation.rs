@@ -44,21 +44,26 @@ pub fn explain_with_runs(
     // Without backtraces many more executions can be run in the same time.
     if let Some(config) = recorder.config.without_backtraces()
         && let Some(explanation) =
-            explained(&Recorder { config: &config, ..*recorder }, plan, finding, effort)?
+            explained(&Recorder { config: &config, accesses: true, ..*recorder }, plan, finding, effort)?
     {
         return Ok(explanation);
     }
-    Ok(explained(recorder, plan, finding, effort)?.flatten())
+    Ok(explained(&Recorder { accesses: true, ..*recorder }, plan, finding, effort)?.flatten())
 }
 
-/// `None` if the plan's execution is not that of the finding.
+/// `None` if the plan's execution is not that of the finding. Accesses of memory are left out if they are too many, or not
+/// to be recorded.
 fn explained(
     recorder: &Recorder<'_>,
     plan: &Plan,
     finding: &Finding,
     effort: Effort,
 ) -> Result<Option<Option<WithRuns>>> {
-    let recorder = Recorder { trace: true, accesses: true, ..*recorder };
+    let target = (recorder.runtime, recorder.program, recorder.config);
+    let mut runner = Runner::start(target, recorder.expect_exit)?;
+    // A close-up of very many accesses takes long.
+    let accesses = recorder.accesses && runner.count(plan)? <= MAX_EVENTS;
+    let recorder = Recorder { trace: true, accesses, ..*recorder };
     let mut symbols = recorder.symbols();
     let failing = recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?;
     let Some(failure) = failing.verdict.clone() else { return Ok(None) };
@@ -71,9 +76,8 @@ fn explained(
     }
     let after = failing.thrown_after.filter(|_| failure.kind == FindingKind::Panic);
     let failing = flow(&failing);
-    let target = (recorder.runtime, recorder.program, recorder.config);
-    let mut runner = Runner::start(target, recorder.expect_exit)?;
-    let Some(near) = neighbourhood(&mut runner, plan, (&failure, after), effort, Detail::AccessLog)? else {
+    let detail = if recorder.accesses { Detail::AccessLog } else { Detail::CallLog };
+    let Some(near) = neighbourhood(&mut runner, plan, (&failure, after), effort, detail)? else {
         return Ok(Some(None));
     };
     let mut passing = Vec::new();
@@ -119,6 +123,7 @@ fn explained(
         remedies,
         no_return,
         out_of_time: runner.out_of_time(),
+        calls_only: !recorder.accesses,
         ..Explanation::default()
     };
     if let Some(twin) = passing.first() {

@@ -32,28 +32,28 @@ impl Numbering {
 }
 
 /// Which events of a log are operations. Where accesses are logged, the scheduling point before an access is not one. That
-/// a thread frees a block is one if another thread uses the block.
+/// a thread frees or unmaps memory is one if another thread uses that memory.
 pub(crate) fn operations<T>(log: &[T], event: impl Fn(&T) -> &Event) -> impl Iterator<Item = &T> {
     let accesses = log.iter().any(|line| event(line).access.is_some());
     let shared = shared_blocks(log.iter().map(&event));
     log.iter().filter(move |line| {
         let event = event(line);
         match event.op {
-            Op::Free => shared.contains(&event.object),
+            op if op.ends_memory() => shared.contains(&event.object),
             _ => !accesses || event.access.is_some() || !event.op.is_access(),
         }
     })
 }
 
-/// The blocks that one thread frees and another one uses, or frees as well.
+/// The memory that one thread frees or unmaps and another one uses, or ends as well, by its address.
 fn shared_blocks<'a>(events: impl Iterator<Item = &'a Event> + Clone) -> HashSet<u64> {
     let mut blocks: BTreeMap<u64, (u64, HashSet<u16>)> = BTreeMap::new();
-    for event in events.clone().filter(|event| event.op == Op::Free) {
+    for event in events.clone().filter(|event| event.op.ends_memory()) {
         let (bytes, threads) = blocks.entry(event.object).or_default();
-        *bytes = event.freed.max(*bytes);
+        *bytes = event.ended.max(*bytes);
         threads.insert(event.thread.0);
     }
-    for event in events.filter(|event| event.access.is_some()) {
+    for event in events {
         if let Some((start, (bytes, threads))) = blocks.range_mut(..=event.object).next_back()
             && event.object - start < *bytes
         {
@@ -74,14 +74,14 @@ struct Operation {
     /// Whether it releases a lock (`Some(false)`), or tries in vain to acquire one (`Some(true)`). These two conflict
     /// with each other. Otherwise the acquisition of a lock stands for both, since its release comes after it anyway.
     lock: Option<bool>,
-    /// If it frees a block: the size of the block.
-    freed: u64,
+    /// If it frees or unmaps memory: the size of the memory.
+    ended: u64,
 }
 
 impl Operation {
-    /// Whether it frees the block in which another thread's operation is an access.
-    fn frees(&self, other: &Operation) -> bool {
-        self.key.0 != other.key.0 && other.access && other.key.2.wrapping_sub(self.key.2) < self.freed
+    /// Whether it ends the memory that another thread's operation uses.
+    fn ends(&self, other: &Operation) -> bool {
+        self.key.0 != other.key.0 && other.ended == 0 && other.key.2.wrapping_sub(self.key.2) < self.ended
     }
 }
 
@@ -110,7 +110,7 @@ impl Log {
                 Some(true) if !event.ok => Some(true),
                 _ => None,
             };
-            Operation { key, access, writes, lock, freed: event.freed }
+            Operation { key, access, writes, lock, ended: event.ended }
         };
         Log::new(operations(events, |event| event).map(operation).collect())
     }
@@ -157,23 +157,23 @@ impl Log {
             }
             before.push(index);
         }
-        pairs.extend(self.uses_after_free());
+        pairs.extend(self.uses_after_end());
         pairs
     }
 
-    /// Each operation that frees a block, with the later accesses of other threads to it.
-    fn uses_after_free(&self) -> impl Iterator<Item = (usize, usize)> {
-        let frees = self.operations.iter().enumerate().filter(|(_, operation)| operation.freed > 0);
-        frees.flat_map(|(index, free)| {
+    /// Each operation that ends memory, with the later operations of other threads on that memory.
+    fn uses_after_end(&self) -> impl Iterator<Item = (usize, usize)> {
+        let ends = self.operations.iter().enumerate().filter(|(_, operation)| operation.ended > 0);
+        ends.flat_map(|(index, end)| {
             let later = index + 1..self.operations.len();
-            later.filter(|&other| free.frees(&self.operations[other])).map(move |other| (index, other))
+            later.filter(|&other| end.ends(&self.operations[other])).map(move |other| (index, other))
         })
     }
 }
 
 impl Log {
     /// The last operation, each time with the last one of another thread before it. What the other thread did may matter
-    /// although it left no trace on an object: it unmapped memory, say.
+    /// although it left no trace on an object: it closed a pipe, say.
     fn last_pairs(&self) -> Vec<(usize, usize)> {
         let Some((last, before)) = self.operations.split_last() else { return Vec::new() };
         let mut pairs: Vec<(usize, usize)> = Vec::new();
@@ -335,7 +335,7 @@ fn rank(failing: &Log, order: &Order, hints: &Hints<'_>) -> Rank {
     let first = failing.at[&order.first];
     let is_call = !failing.operations[first].access;
     let from_end = failing.operations.len() - failing.at.get(&order.second).copied().unwrap_or(first);
-    let is_use = |&second: &usize| failing.operations[first].frees(&failing.operations[second]);
+    let is_use = |&second: &usize| failing.operations[first].ends(&failing.operations[second]);
     let unrelated = order.first.2 != order.second.2 && !failing.at.get(&order.second).is_some_and(is_use);
     let foreign = hints.foreign.contains(&order.first.2) || hints.foreign.contains(&order.second.2);
     let name = |key: Key| (key.0, key.1, key.2);
@@ -430,7 +430,7 @@ mod tests {
             let writes = *what == b'w';
             let op = if writes { Op::MemWrite } else { Op::MemRead };
             let key = numbering.key(u16::from(thread - b'0'), op, u64::from(*object));
-            Operation { key, access: true, writes, lock: None, freed: 0 }
+            Operation { key, access: true, writes, lock: None, ended: 0 }
         };
         Log::new(text.split(' ').map(operation).collect())
     }
@@ -484,13 +484,13 @@ mod tests {
             object: 0x101,
             pc: 1,
             access: Some(MemoryAccess { size: 1, value: 0 }),
-            freed: 0,
+            ended: 0,
         };
         let free_it = |thread: u16, step: u32| Event {
             op: Op::Free,
             object: 0x100,
             access: None,
-            freed: 2,
+            ended: 2,
             ..use_it(thread, step)
         };
         let found = necessary(
@@ -502,9 +502,9 @@ mod tests {
         let orders: Vec<(u16, u16)> = found.orders.iter().map(|o| (o.first.0, o.second.0)).collect();
         assert_eq!((orders, found.orders[0].first.1), (vec![(2, 1)], Op::Free as u8));
         // Nobody else uses these blocks.
-        assert!(!Log::of(&[use_it(1, 1), free_it(1, 2)]).operations.iter().any(|o| o.freed > 0));
+        assert!(!Log::of(&[use_it(1, 1), free_it(1, 2)]).operations.iter().any(|o| o.ended > 0));
         let beside = Event { object: 0x102, ..use_it(1, 2) };
-        assert!(!Log::of(&[free_it(2, 1), beside]).operations.iter().any(|o| o.freed > 0));
+        assert!(!Log::of(&[free_it(2, 1), beside]).operations.iter().any(|o| o.ended > 0));
     }
 
     #[test]

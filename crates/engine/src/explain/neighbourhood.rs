@@ -121,6 +121,12 @@ impl Runner {
         Ok(run)
     }
 
+    /// How many events the execution of a plan has, with its accesses of memory.
+    pub(crate) fn count(&mut self, plan: &Plan) -> Result<usize> {
+        self.zygote.run(Job::Plan(plan), Detail::AccessLog, None)?;
+        Ok(report_of(self.zygote.wire()).events.load(Relaxed) as usize)
+    }
+
     fn log(&self) -> Log {
         self.log_until(None)
     }

@@ -41,6 +41,8 @@ pub enum Detail {
     Accesses,
     /// Its decisions, touches, events and accesses, without pauses. Executions with events have processes of their own.
     AccessLog,
+    /// As [`Detail::AccessLog`], without accesses.
+    CallLog,
     /// Its decisions and its symbolic trace, if [`RunConfig::symbolic`] is set.
     Symbolic,
 }
@@ -114,8 +116,8 @@ pub struct Event {
     pub pc: u64,
     /// For an access of memory that was logged with its value.
     pub access: Option<MemoryAccess>,
-    /// For [`Op::Free`]: the size of the block.
-    pub freed: u64,
+    /// For an operation that ends memory, such as [`Op::Free`]: the size of the memory.
+    pub ended: u64,
 }
 
 /// An access of memory, as [`Detail::Accesses`] logs it.
@@ -187,6 +189,7 @@ pub(crate) fn write_plans(
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
             Detail::Accesses => flag::DECISIONS | flag::EVENTS | flag::STOPS | flag::ACCESSES,
             Detail::AccessLog => flag::DECISIONS | flag::TOUCHES | flag::EVENTS | flag::ACCESSES,
+            Detail::CallLog => flag::DECISIONS | flag::TOUCHES | flag::EVENTS,
             Detail::Symbolic => flag::DECISIONS | flag::SYMBOLIC,
         };
     let mut first = 0;
@@ -539,7 +542,7 @@ fn read_event([head, object, pc, value]: &heisen_wire::Event) -> Option<Event> {
             size: 1 << (word >> heisen_wire::EVENT_SIZE & 3),
             value: value.load(Relaxed),
         }),
-        freed: if op == Op::Free { value.load(Relaxed) } else { 0 },
+        ended: if op.ends_memory() { value.load(Relaxed) } else { 0 },
     })
 }
 

@@ -458,6 +458,74 @@ fn the_point_of_no_return_is_one_of_scheduling_points() {
     assert!(line.contains("scheduling point"), "{line}");
 }
 
+/// To unmap memory is an operation on all of it. The access that crashed has no value.
+#[test]
+fn memory_is_used_after_it_was_unmapped() {
+    let directory = scratch();
+    let found = finding(directory.path(), "c/channel.c", &[]);
+    let moments = found["explanation"]["story"].as_array().expect("a story");
+    let deed = |m: &Value| (m["thread"].clone(), m["op"].clone(), m["object"].clone());
+    let first = ("T0".into(), "unmap".into(), "*channel".into());
+    assert_eq!((deed(&moments[0]), &moments[1]["object"]), (first, &"channel->lock".into()), "{found:#}");
+    let text = "#include <pthread.h>\n#include <semaphore.h>\n#include <sys/mman.h>\n\
+                static sem_t s;\nstatic int *p;\n\
+                static void *use(void *a) { sem_post(&s); *p = 7; return a; }\n\
+                int main(void) { p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+                pthread_t t; pthread_create(&t, 0, use, 0); sem_wait(&s); munmap(p, 4096); return pthread_join(t, 0); }\n";
+    for end in ["munmap(p, 4096)", "mprotect(p, 4096, PROT_READ)"] {
+        std::fs::write(directory.path().join("use.c"), text.replace("munmap(p, 4096)", end)).expect("a file");
+        let ran = run(heisen(directory.path()).args(["check", "use.c"])).expect(1);
+        let line = ran.out.lines().find(|line| line.contains("T1 writes *p"));
+        assert!(line.is_some_and(|line| !line.contains(" = ")), "{end}: {}", ran.out);
+    }
+}
+
+/// An execution with very many accesses is explained by its calls, as if the program were not instrumented.
+#[test]
+fn a_long_execution_is_explained_by_its_calls() {
+    let directory = scratch();
+    let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("the example");
+    let long = text.replace(
+        "int main(void) {",
+        "static int all[1000];\nint main(void) {\n\
+        for (int i = 0; i < 120; i++) for (int k = 0; k < 1000; k++) all[k] += i;\n",
+    );
+    std::fs::write(directory.path().join("long.c"), long).expect("a file");
+    let json = explained_json(directory.path(), &["long.c"]);
+    let why = &json["findings"][0]["explanation"];
+    assert_eq!((&why["class"], &why["object"]), (&"atomicity-violation".into(), &"lock".into()), "{json:#}");
+    assert_eq!(
+        (&why["calls_only"], why["story"].as_array().map(Vec::len)),
+        (&true.into(), Some(4)),
+        "{json:#}"
+    );
+}
+
+/// A collection of the standard library does thousands of accesses of its own. Those that several threads do are still named,
+/// with places in the program.
+#[test]
+fn a_collection_behind_a_lock_is_named() {
+    let directory = scratch();
+    let text = "use std::collections::HashMap;\nuse std::sync::Mutex;\nuse std::thread;\n\
+                static MADE: Mutex<u32> = Mutex::new(0);\n\
+                fn get(cache: &Mutex<HashMap<u32, u32>>) {\n    if cache.lock().unwrap().get(&1).is_none() {\n        \
+                *MADE.lock().unwrap() += 1;\n        cache.lock().unwrap().insert(1, 42);\n    }\n}\n\
+                fn main() {\n    let cache = Mutex::new(HashMap::new());\n    \
+                thread::scope(|s| { s.spawn(|| get(&cache)); get(&cache); });\n    \
+                assert_eq!(*MADE.lock().unwrap(), 1);\n}\n";
+    std::fs::write(directory.path().join("map.rs"), text).expect("a file");
+    let json = explained_json(directory.path(), &["map.rs"]);
+    let why = &json["findings"][0]["explanation"];
+    assert!(why["object"].as_str().is_some_and(|object| object.starts_with("cache.")), "{json:#}");
+    let moments = why["story"].as_array().expect("a story").iter().chain([&why["no_return"]]);
+    for moment in moments {
+        assert!(
+            moment["place"].as_str().is_some_and(|place| place.contains("map.rs:")),
+            "{moment} in {json:#}"
+        );
+    }
+}
+
 /// The accesses of atomics are in a header of the compiler; the story shows their callers.
 #[test]
 fn accesses_in_libraries_are_shown_at_their_callers() {

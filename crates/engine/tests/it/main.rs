@@ -12,6 +12,7 @@ mod names;
 mod patch;
 mod predicted;
 mod races;
+mod random_ends;
 mod rooms;
 mod same;
 mod scope;

@@ -350,6 +350,34 @@ fn misuse(here: &Sandbox, args: &[&str], words: &str) -> Value {
     finding
 }
 
+/// An access to memory that is freed or unmapped becomes a scheduling point, wherever in the memory it is. Without that,
+/// a search would say that there is one execution, which passes.
+#[test]
+fn the_end_of_memory_conflicts_with_all_of_its_accesses() {
+    let here = Sandbox::new();
+    let program = build(&here, "bug", "ends.c", &[]);
+    let fixed = build(&here, "fixed", "ends.c", &["-DFIXED"]);
+    for (way, offset, kind) in [
+        ("free", "65535", "use-after-free"),
+        ("realloc", "30000", "use-after-free"),
+        ("smaller", "40000", "heap-overflow"),
+        ("munmap", "0", "crash"),
+        ("munmap", "65535", "crash"),
+        ("protect", "65535", "crash"),
+        ("fixed", "4096", "crash"),
+        ("shrink", "4096", "crash"),
+        ("move", "65535", "crash"),
+    ] {
+        for strategy in ["icb", "dpor"] {
+            here.finds(kind, &["--strategy", strategy, "--", &program, way, offset]);
+            here.run(here.shell("rm -r .heisen").arg("")).expect(0);
+        }
+        here.clean(&["--", &fixed, way, offset]);
+    }
+    here.clean(&["--", &program, "shrink", "4095"]);
+    here.clean(&["--", &program, "smaller", "32767"]);
+}
+
 /// Sizes beyond `PTRDIFF_MAX` and alignments that are not a power of two are reported, and fail as they do
 /// natively. Functions that are meant to check such arguments may be called with them.
 #[test]
@@ -383,6 +411,29 @@ fn variables_of_functions_that_have_returned() {
     }
     for name in ["in-time", "thread-in-time", "own-memory"] {
         here.clean(&["--bound", "2", "--", &program, name]);
+    }
+}
+
+/// That a thread ends conflicts with the accesses of others to its stack, so that these become scheduling points.
+#[test]
+fn variables_of_a_thread_that_ends_at_any_time() {
+    let here = Sandbox::new();
+    let text = "#include <pthread.h>\n#include <semaphore.h>\nstatic sem_t s;\n\
+                static void *other(void *a) { sem_post(&s); *(int *)a = 1; return 0; }\n\
+                static void *owner(void *a) { int own = 0; pthread_t t; pthread_create(&t, 0, other, &own);\n\
+                pthread_detach(t); sem_wait(&s); return a; }\n\
+                int main(void) { pthread_t t; pthread_create(&t, 0, owner, 0); return pthread_join(t, 0); }\n";
+    let build = |name: &str, text: &str| {
+        here.write(&format!("{name}.c"), text);
+        let source = format!("{name}.c");
+        run(&mut here.command(&["cc", "-g", "-pthread", &source, "-o", name])).expect(0);
+        here.path(name).to_str().expect("a plain path").to_owned()
+    };
+    let late = build("late", text);
+    let fixed = build("fixed", &text.replace("sem_post(&s); *(int *)a = 1;", "*(int *)a = 1; sem_post(&s);"));
+    for strategy in ["icb", "dpor"] {
+        misuse(&here, &["--strategy", strategy, "--", &late], "or the thread had ended");
+        here.clean(&["--strategy", strategy, "--", &fixed]);
     }
 }
 

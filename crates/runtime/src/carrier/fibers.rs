@@ -142,6 +142,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     t.stack_size.set(size);
     t.guard_size.set(guard);
     t.stack_foreign.set(wish.stack.is_some());
+    t.shared_from.set(0);
 
     let own = fs_base();
     write(fs + tcb::SELF, fs);

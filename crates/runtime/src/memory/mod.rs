@@ -4,6 +4,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
+//! | [`ending`] | memory that is freed or unmapped |
 //! | [`tsan`] | the callbacks of instrumented code |
 //! | [`patch`] | scheduling points at atomic instructions of uninstrumented code |
 //! | [`race`] | happens-before, conflicts, and which accesses are scheduling points |
@@ -11,6 +12,7 @@
 //! | [`heap`] | the checked heap |
 //! | [`word_lock`] | locks that are one word of memory, such as Rust's `Mutex` |
 
+pub mod ending;
 pub mod heap;
 pub mod patch;
 pub mod race;

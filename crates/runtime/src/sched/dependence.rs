@@ -345,6 +345,9 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         | Op::Choose
         | Op::Alloc
         | Op::Free
+        | Op::Unmap
+        | Op::Protect
+        | Op::WrongAccess
         | Op::Spurious
         | Op::Point
         | Op::Yield

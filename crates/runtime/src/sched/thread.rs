@@ -92,6 +92,8 @@ pub struct Thread {
     pub guard_size: Cell<usize>,
     /// Whether the program has provided the stack.
     pub stack_foreign: Cell<bool>,
+    /// The lowest address of its stack at which the race check has seen another thread; 0 if there is none.
+    pub shared_from: Cell<usize>,
     /// For `kernel_threads`: a futex word, 1 if it may run, 0 while it waits for the baton.
     pub baton: AtomicU32,
     /// For `kernel_threads`: whether it has to take signals when it runs again, and its stack for signal
@@ -177,6 +179,7 @@ impl Thread {
             stack_size: Cell::new(0),
             guard_size: Cell::new(0),
             stack_foreign: Cell::new(false),
+            shared_from: Cell::new(0),
             baton: AtomicU32::new(0),
             diverted: Cell::new(false),
             handler_stack: Cell::new(0),

@@ -5,6 +5,7 @@
 use crate::carrier::fibers;
 use crate::lifecycle::in_process;
 use crate::memory::heap;
+use crate::memory::race::dead_stack;
 use crate::memory::symbolic;
 use crate::sched::dependence;
 use crate::sched::events;
@@ -117,6 +118,7 @@ fn finish_thread() -> ! {
     fibers::call_tls_destructors();
     super::key::run_destructors();
     super::mutex::abandon();
+    dead_stack::ends();
     if SCHED.live.get() == 1 {
         // As in a native process, the process ends with its last thread, with status 0. This counts as the end
         // of a thread: no other thread is cut off.

@@ -76,6 +76,64 @@ pub fn program(seed: u64, features: Features) -> Program {
     }
 }
 
+/// A program in which a thread frees the memory that others use.
+pub fn program_that_frees(seed: u64, features: Features) -> Program {
+    let mut random = Random::new(seed ^ 0xf4ee);
+    if random.one_in(4) {
+        return counted(random);
+    }
+    let mut program = program(seed, features);
+    for _ in 0..1 + random.below(2) {
+        let thread = random.below(program.code.len());
+        let code = &mut program.code[thread];
+        let replaced = |instruction: &Do| matches!(instruction, Do::Load(..) | Do::Store(..) | Do::Add(..));
+        let all: Vec<usize> = (0..code.len()).filter(|&at| replaced(&code[at])).collect();
+        if !all.is_empty() {
+            code[all[random.below(all.len())]] = Do::Free;
+        }
+    }
+    if random.below(3) > 0 {
+        // Otherwise most programs would end with a failing access.
+        let main = &mut program.code[0];
+        while matches!(main.last(), Some(Do::Load(..) | Do::Assert(..))) {
+            main.pop();
+        }
+    }
+    program
+}
+
+/// Threads that count how many of them still use the memory. The last one frees it, or the one before.
+fn counted(mut random: Random) -> Program {
+    const COUNT: Place = Place::Fixed(9);
+    let threads = 2 + random.below(2);
+    let last = if random.one_in(2) { 1 } else { 2 };
+    let mut code = vec![Vec::new()];
+    for _ in 0..threads {
+        let mut body = Vec::new();
+        for _ in 0..random.below(3) {
+            let place = Place::Fixed(random.below(2) as u64);
+            body.push(match random.below(3) {
+                0 => Do::Load(1, place, 1),
+                1 => Do::Store(place, 1, Expr::Const(1)),
+                _ => Do::Add(1, place, Expr::Const(1)),
+            });
+        }
+        if random.one_in(6) {
+            // An update in two steps.
+            body.push(Do::Load(0, COUNT, 1));
+            body.push(Do::Store(COUNT, 1, Expr::of(ValueOp::Sub, Expr::Reg(0), Expr::Const(1))));
+        } else {
+            body.push(Do::Add(0, COUNT, Expr::Const(255)));
+        }
+        let at = body.len() + 2;
+        body.push(Do::JumpUnless(Expr::of(ValueOp::Eq, Expr::Reg(0), Expr::Const(last)), at));
+        body.push(Do::Free);
+        code.push(body);
+    }
+    code[0] = (1..=threads).map(Do::Create).chain((0..threads).map(Do::Join)).collect();
+    Program { code, memory: vec![(9, threads as u8)], ..Program::default() }
+}
+
 /// What guards a section: how a thread enters and leaves it.
 fn guard(random: &mut Random, features: Features, object: u64) -> (Do, Do) {
     match features {

@@ -67,6 +67,8 @@ pub struct State {
     /// In the order in which they came.
     queues: BTreeMap<u64, Vec<usize>>,
     pub threads: Vec<Thread>,
+    /// Whether the first word of memory was freed.
+    freed: bool,
     pub over: Option<Over>,
 }
 
@@ -76,7 +78,7 @@ pub enum Over {
     Exit,
     /// An assertion failed there.
     Assert(u64),
-    /// A division by 0 there.
+    /// A division by 0 there, or an access of freed memory.
     Crash(u64),
     /// An assumption does not hold: the execution does not count.
     Ignored,
@@ -174,6 +176,9 @@ const BARRIER: u64 = 0x7000;
 /// The queues of futexes.
 const FUTEX: u64 = 0x8000;
 
+/// The bytes of the first word of memory.
+const WORD: u64 = 8;
+
 impl State {
     /// The beginning of a program. The main thread has run up to its first visible instruction.
     pub fn new(program: &Program, recorder: &mut Recorder, choices: &mut dyn Choices) -> State {
@@ -187,6 +192,7 @@ impl State {
             arrived: BTreeMap::new(),
             queues: BTreeMap::new(),
             threads: Vec::new(),
+            freed: false,
             over: None,
         };
         let (tokens, parties) = (program.tokens.iter().copied(), program.parties.iter().copied());
@@ -443,20 +449,20 @@ impl State {
     ) {
         match next {
             Do::Load(register, place, size) => {
-                let Some(address) = self.address(thread, pc, &place, recorder) else { return };
+                let Some(address) = self.accessed(thread, pc, &place, recorder) else { return };
                 let value = self.read(thread, pc, address, size, false, recorder);
                 let value = if size == 1 { value } else { self.halves(value, recorder) };
                 self.threads[thread].registers[register] = value;
             }
             Do::Store(place, size, value) => {
                 let Some(value) = self.value(thread, pc, &value, recorder) else { return };
-                let Some(address) = self.address(thread, pc, &place, recorder) else { return };
+                let Some(address) = self.accessed(thread, pc, &place, recorder) else { return };
                 let value = if size == 1 { value } else { double(value, recorder) };
                 self.write(thread, pc, address, size, value, recorder);
             }
             Do::Add(register, place, by) => {
                 let Some(by) = self.value(thread, pc, &by, recorder) else { return };
-                let Some(address) = self.address(thread, pc, &place, recorder) else { return };
+                let Some(address) = self.accessed(thread, pc, &place, recorder) else { return };
                 let old = self.read(thread, pc, address, 1, true, recorder);
                 let new = recorder.apply(ValueOp::Add, 8, 8, &[old, by]).unwrap();
                 self.write(thread, pc, address, 1, new, recorder);
@@ -465,7 +471,7 @@ impl State {
             Do::Cas(register, place, expected, new) => {
                 let Some(expected) = self.value(thread, pc, &expected, recorder) else { return };
                 let Some(new) = self.value(thread, pc, &new, recorder) else { return };
-                let Some(address) = self.address(thread, pc, &place, recorder) else { return };
+                let Some(address) = self.accessed(thread, pc, &place, recorder) else { return };
                 let old = self.read(thread, pc, address, 1, true, recorder);
                 let equal = recorder.apply(ValueOp::Eq, 8, 1, &[old, expected]).unwrap();
                 branch(thread, pc, equal, recorder);
@@ -693,6 +699,11 @@ impl State {
                     branch(thread, pc, holds, recorder);
                 }
                 Do::Jump(target) => to = *target,
+                Do::Free => {
+                    self.freed = true;
+                    recorder.sync(thread, pc, Op::Free, 0, true);
+                    recorder.touches.extend((0..WORD).map(|at| (at, true)));
+                }
                 Do::OnceEnd(control) => {
                     self.write(thread, pc, ONCE + control, 1, Value::known(1), recorder);
                     recorder.trace.atomics.push(pc);
@@ -747,6 +758,18 @@ impl State {
         recorder.event(thread, pc, EventKind::Input { name: "in".into(), number, width, value, node });
         let input = Value { number: value, operand: Operand::Node(node) };
         recorder.apply(ValueOp::ZExt, width, 8, &[input]).unwrap()
+    }
+
+    /// The address of an access. Crashes if it is in freed memory.
+    fn accessed(&mut self, thread: usize, pc: u64, place: &Place, recorder: &mut Recorder) -> Option<u64> {
+        let address = self.address(thread, pc, place, recorder)?;
+        if self.freed && address < WORD {
+            recorder.touches.push((address, false));
+            recorder.sync(thread, pc, Op::WrongAccess, address, true);
+            self.over = Some(Over::Crash(pc));
+            return None;
+        }
+        Some(address)
     }
 
     fn read(

@@ -80,6 +80,8 @@ pub enum Do {
     FutexWait(usize, u64, Expr, bool),
     /// Wakes at most so many threads that wait at the address. Their number comes into the register.
     FutexWake(usize, u64, usize),
+    /// Not visible: frees the first word of memory. Who accesses it later crashes.
+    Free,
     /// Creates a thread that runs this code.
     Create(usize),
     /// Joins the nth thread that this thread has created.

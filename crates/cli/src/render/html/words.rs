@@ -55,6 +55,9 @@ pub fn verb(op: Op) -> &'static str {
         Op::Choose => "chooses",
         Op::Alloc => "allocates",
         Op::Free => "frees",
+        Op::Unmap => "unmaps",
+        Op::Protect => "protects",
+        Op::WrongAccess => "accesses",
         Op::Spurious => "wakes spuriously from",
         Op::Point => "reaches point",
         Op::Cancel => "cancels",
@@ -135,7 +138,15 @@ pub fn kind(op: Op) -> &'static str {
         Op::Kill | Op::SigWait | Op::SigMask | Op::Handler | Op::Timer | Op::TimerFd | Op::Sleep => {
             "signals and time"
         }
-        Op::Yield | Op::Choose | Op::Alloc | Op::Free | Op::Point | Op::Section => "other operations",
+        Op::Yield
+        | Op::Choose
+        | Op::Alloc
+        | Op::Free
+        | Op::Unmap
+        | Op::Protect
+        | Op::WrongAccess
+        | Op::Point
+        | Op::Section => "other operations",
     }
 }
 

@@ -129,7 +129,7 @@ mod tests {
             object: LOCK,
             pc: 0,
             access: None,
-            freed: 0,
+            ended: 0,
         };
         done.iter().enumerate().map(event).collect()
     }

@@ -215,7 +215,7 @@ mod tests {
             object,
             pc: 7,
             access: None,
-            freed: 0,
+            ended: 0,
         };
         let named = Named { text: text.into(), pointers, order: 1, base: object, value: None };
         Seen { event, stack: None, named: Some(named), block, words: None }

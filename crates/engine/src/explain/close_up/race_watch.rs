@@ -86,6 +86,8 @@ fn access(
     stack: Stack,
     events: &[Event],
 ) -> Access {
+    // A thread that ends has left its function.
+    let stack = if stack.0.is_empty() { Stack(view.frame_at(side.pc, true)) } else { stack };
     Access {
         thread,
         write: side.write,

@@ -23,7 +23,7 @@ use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::ThreadLine;
 use heisen_trace::{DecisionKind, Fault, Op, Stack, ThreadId};
 use heisen_wire::{Wire, end, misuse, state, stop};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Later switches are described only by the place of the call, without a stack.
@@ -239,7 +239,8 @@ impl Watcher {
     }
 
     /// The places of events in libraries, and the names of memory outside of global variables: each at its first use
-    /// by each place. If there are too many, the last ones count, which lead to the failure.
+    /// by each place. If there are too many, those of calls and of memory that several threads use count first, and then the
+    /// last ones, which lead to the failure.
     fn want_lines(&mut self, first: u32, trace: &[TraceLine], unnamed: &[bool]) {
         let mut seen = HashSet::new();
         let mut all = Vec::new();
@@ -249,16 +250,23 @@ impl Watcher {
             .enumerate()
             .map(|(index, (line, unnamed))| (index, line, *unnamed))
             .collect();
+        let mut users: HashMap<u64, HashSet<ThreadId>> = HashMap::new();
+        for line in trace {
+            users.entry(line.event.object).or_default().insert(line.event.thread);
+        }
         for &(index, line, unnamed) in operations(&lines, |(_, line, _)| &line.event) {
             let event = line.event;
+            let is_shared = !event.op.is_access() || users[&event.object].len() > 1;
             let name = unnamed && seen.insert((event.object, event.pc, event.thread));
             let place = !line.own && event.pc != 0 && event.op != Op::Start;
             if name || place {
                 let wanted = Wanted { event, place, name };
-                all.push((first + index as u32, wanted, Target::Line(index)));
+                all.push((is_shared, first + index as u32, wanted, Target::Line(index)));
             }
         }
-        self.wanted.extend(all.drain(all.len().saturating_sub(MAX_MOMENTS)..));
+        all.sort_by_key(|&(is_shared, number, ..)| (is_shared, number));
+        let chosen = all.drain(all.len().saturating_sub(MAX_MOMENTS)..);
+        self.wanted.extend(chosen.map(|(_, number, wanted, target)| (number, wanted, target)));
     }
 }
 

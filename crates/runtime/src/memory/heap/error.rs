@@ -3,6 +3,7 @@
 
 use super::blocks::{self, Block};
 use super::info;
+use crate::memory::symbolic;
 use crate::platform::sys;
 use crate::sched::SCHED;
 use crate::sched::pause;
@@ -27,6 +28,7 @@ pub fn tell(what: u32, address: usize, pc: usize) -> ! {
         sys::write(2, b") before the first execution\n");
         sys::kill(sys::getpid(), sys::SIGKILL);
     }
+    symbolic::fails(address, pc);
     pause::memory_error(what, address, pc);
     pause::finish(end::ABORT, 0, pc)
 }

@@ -27,19 +27,17 @@ mod leak;
 mod marks;
 mod quarantine;
 
-use crate::memory::race;
-use crate::memory::race::shadow;
+use crate::memory::ending;
 use crate::memory::symbolic;
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
-use crate::sched::dependence;
 use crate::sched::pause;
 use crate::sched::{SCHED, me};
 use crate::wire_log;
 use blocks::{Block, state};
 use core::cell::Cell;
 pub use error::tell_block;
-use heisen_trace::Note;
+use heisen_trace::{Note, Op};
 use heisen_wire::{misuse, stop};
 pub use info::block_of;
 pub use leak::look_for_leaks;
@@ -181,33 +179,18 @@ fn born(block: Block, bytes: usize, fresh: bool, pc: usize) -> usize {
     block.start()
 }
 
-/// How much of a freed block counts as written.
-const MOST_WRITTEN: usize = 4096;
-
 /// Frees a block of this heap. If the address is not a block, or was freed before, the execution ends here.
 #[inline]
 pub fn free(address: usize, pc: usize) {
-    if wire_log::logs_accesses() && serves() {
+    if serves() {
         let size = blocks::at(address).map_or(0, Block::size);
-        wire_log::freed(SCHED.step.get(), me() as u16, (address, size), pc);
-        pause::at_event(address);
+        ending::log(Op::Free, address, size, pc);
     }
     let Some(block) = live(address, misuse::DOUBLE_FREE, pc) else { return };
     if block.serial() == HEAP.stop_at_free.get() {
         pause::stop_at(stop::FREED);
     }
-    // For the race check, freeing a block writes to it, so that an unordered access to it becomes a scheduling
-    // point. For a large block, only the beginning counts.
-    if race::is_on(race::mode::CHECK) {
-        let written = block.size().min(MOST_WRITTEN);
-        race::access::range(address, written, true, pc);
-        // Earlier conflicting accesses must not count as independent of this.
-        if race::is_atomic_point(pc) {
-            dependence::memory(address, written, true);
-        }
-    }
-    // The old shadow memory would hide this thread's own later accesses.
-    shadow::renew(address, block.size());
+    ending::end(address, block.size(), pc);
     block.end(me() as u16, pc);
     quarantine::add(block);
 }
@@ -245,6 +228,7 @@ pub fn reallocate(address: usize, bytes: usize, pc: usize, other: impl FnOnce(us
     };
     let old = block.size();
     if bytes >= STAYS && bytes <= block.capacity() && old >= STAYS {
+        ending::shrink(address, (old, bytes), pc);
         block.resize(bytes);
         return address;
     }

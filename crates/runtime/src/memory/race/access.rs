@@ -36,6 +36,13 @@ pub fn range(address: usize, size: usize, write: bool, pc: usize) {
     }
 }
 
+/// The memory of a granule ends, as far as it lies in this range: see [`ending`](crate::memory::ending).
+pub fn end(granule: &Granule, at: usize, (address, size): (usize, usize), write: bool, pc: usize) {
+    let start = at.max(address);
+    let inside = (at + 8).min(address + size) - start;
+    one(granule, bytes(start, inside), write, start, pc);
+}
+
 /// An access within one granule.
 #[inline(always)]
 fn one(granule: &Granule, bytes: u8, write: bool, address: usize, pc: usize) {
@@ -138,6 +145,11 @@ impl Both {
 /// An access to a granule that has a node, or needs one.
 #[cold]
 pub fn general(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize) {
+    if let Some(node) = granule.node() {
+        for old in node.accesses().iter().filter(|old| old.get().epoch.thread() != new.thread()) {
+            dead_stack::check(address, old.get().epoch.thread(), pc);
+        }
+    }
     passing(granule, new, kind, address, pc, None);
 }
 

@@ -6,10 +6,12 @@
 //! thread. Frames that replaced the one that returned hide the error.
 
 use crate::carrier::fibers;
+use crate::memory::{ending, symbolic};
 use crate::sched::pause;
-use crate::sched::{Thread, thread};
+use crate::sched::{Thread, me, thread};
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use heisen_trace::Op;
 use heisen_wire::{misuse, saved};
 
 /// Where the stack of the main thread ends.
@@ -30,8 +32,25 @@ fn read(at: usize) -> usize {
 /// The running thread accesses memory that another thread accessed last.
 #[inline]
 pub fn check(address: usize, other: usize, pc: usize) {
-    if stack_of(other).contains(&address) && is_dead(address, other) {
-        pause::misused(misuse::DEAD_STACK, address, pc);
+    if !stack_of(other).contains(&address) {
+        return;
+    }
+    if is_dead(address, other) {
+        return pause::misused(misuse::DEAD_STACK, address, pc);
+    }
+    let lowest = &thread(other).shared_from;
+    lowest.set(if lowest.get() == 0 { address } else { lowest.get().min(address) });
+}
+
+/// The running thread ends, and with it the variables on its stack. Other threads may have accessed some of them.
+pub fn ends() {
+    let t = thread(me());
+    let (from, to) = (t.shared_from.get(), stack_of(me()).end);
+    if (1..to).contains(&from) {
+        // The return address of a call at the beginning of the thread's function.
+        let pc = t.start.get() + 1;
+        symbolic::ends(Op::Free, from, to - from, pc);
+        ending::conflict(from, to - from, true, pc);
     }
 }
 

@@ -299,6 +299,18 @@ impl Granule {
         unsafe { &*(at as *const Places) }
     }
 
+    /// Whether it remembers an access by another thread than this one.
+    pub fn is_accessed_by_others(&self, me: usize) -> bool {
+        if let Some(node) = self.node() {
+            return node.accesses().iter().any(|access| access.get().epoch.thread() != me);
+        }
+        let places = self.places();
+        let both = [(self.write.get(), &places.write), (self.read.get(), &places.read)];
+        both.into_iter().any(|(last, place)| {
+            [last, place.older(last)].into_iter().any(|one| one != Epoch::NONE && one.thread() != me)
+        })
+    }
+
     /// Its node, if it has one.
     #[inline(always)]
     pub fn node(&self) -> Option<&'static Node> {
@@ -406,6 +418,18 @@ pub fn born(start: usize, length: usize) {
     } else {
         each_mapped(start, length, forget_each);
     }
+}
+
+/// Calls `with` for each granule of a range that remembers an access, with the address of its 8 bytes.
+pub fn each_accessed(start: usize, length: usize, with: impl Fn(usize, &Granule)) {
+    each_mapped(start, length, |from, to| {
+        for address in (from & !7..to).step_by(8) {
+            let granule = granule(address);
+            if granule.write.get() != Epoch::NONE || granule.read.get() != Epoch::NONE {
+                with(address, granule);
+            }
+        }
+    });
 }
 
 /// Calls `with` for the parts of a range that have granules, each as long as possible.

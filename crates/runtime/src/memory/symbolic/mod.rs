@@ -34,8 +34,9 @@ use crate::wire_log;
 use crate::wire_log::symbolic_log::{self, Logged};
 use callbacks::FRAME;
 use core::ffi::c_char;
+use heisen_trace::Op;
 use heisen_wire::flag;
-use heisen_wire::symbolic::{CALLED_ALONE, ENV_FD, REASONS, reason};
+use heisen_wire::symbolic::{CALLED_ALONE, ENV_FD, REASONS, kind, reason};
 
 /// The library is loaded: maps the symbolic trace, if the engine has passed one.
 pub fn init() {
@@ -176,6 +177,29 @@ pub fn depends_on_allocations() {
 pub fn renew(start: usize, length: usize) {
     if symbolic_log::is_on() {
         held::clear(start, length);
+    }
+}
+
+/// The running thread ends this memory by this operation. Each word that threads share is an event of its own.
+pub fn ends(op: Op, address: usize, size: usize, pc: usize) {
+    if !symbolic_log::is_on() {
+        return;
+    }
+    for word in (address & !7..address + size).step_by(8) {
+        let start = word.max(address);
+        if sharing::is_shared(start, (word + 8).min(address + size) - start, true) {
+            let event =
+                Logged { kind: kind::SYNC, op: op as u8, address: word as u64, value: 0, id: 0, size: 1, pc };
+            log(event);
+        }
+    }
+}
+
+/// The running thread is about to access memory that it must not access, which ends the execution.
+pub fn fails(address: usize, pc: usize) {
+    if symbolic_log::is_on() {
+        let op = Op::WrongAccess as u8;
+        log(Logged { kind: kind::SYNC, op, address: address as u64, value: 0, id: 0, size: 1, pc });
     }
 }
 

@@ -80,7 +80,9 @@ extern "C" fn on_crash(signal: c_int, info: *const Info, context: *mut usize) {
         let stop = &wire_log::wire().stop;
         stop.signal.store(signal as u64, Relaxed);
         // SAFETY: the kernel passes a complete `siginfo_t`; the address is its third word.
-        stop.address.store(unsafe { *info.cast::<u64>().add(2) }, Relaxed);
+        let address = unsafe { *info.cast::<u64>().add(2) };
+        stop.address.store(address, Relaxed);
+        wire_log::crashed(address as usize);
         pause::pause_with(stop::CRASH);
     }
     // A breakpoint does not fault again: the code after it would run.
