@@ -1,9 +1,10 @@
 //! The questions that are open, and the answers so far.
 
 use crate::clauses::{Clauses, Core};
+use crate::encode::may_fail;
 use crate::rounds::rounds;
-use crate::tree::{Key, NodeId, Outcome, Tree};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::tree::{Key, Node, NodeId, Outcome, Tree};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,8 +144,9 @@ impl Questions {
     }
 
     /// The question to ask next: first what needs few rounds of waiting loops; among those, outcomes that have led to a
-    /// failure elsewhere, and accesses that may meet last; then what was never asked, and what is near the
-    /// beginning or, in turn, far from it.
+    /// failure elsewhere, and accesses that may meet last; then deadlocks, and outcomes that no execution had at that place
+    /// in the code, such as that of an assertion that fails; then what was never asked, and what is near the beginning or,
+    /// in turn, far from it.
     pub fn next(&mut self, tree: &Tree, clauses: &Clauses) -> Option<Target> {
         let mut waiting = self.waiting.take().unwrap_or_else(|| self.sorted(tree, clauses));
         let waits = |target: &Target| self.all.get(target).is_some_and(|question| question.waits(clauses));
@@ -156,6 +158,13 @@ impl Questions {
 
     /// All that wait, the next one last.
     fn sorted(&mut self, tree: &Tree, clauses: &Clauses) -> Vec<Target> {
+        let seen = tree.nodes.iter().filter(|node| node.seen);
+        let taken: HashSet<(u64, u64)> = seen.filter_map(outcome_at).collect();
+        let is_taken = |target: Target| match target {
+            Target::Reached(node) => outcome_at(&tree[node]).is_none_or(|outcome| taken.contains(&outcome)),
+            Target::Stuck(_) => false,
+            Target::Meeting(..) | Target::Livelock(_) | Target::Late(..) => true,
+        };
         let mut keys = Vec::new();
         for (&target, question) in &mut self.all {
             if let Target::Reached(node) = target
@@ -170,7 +179,8 @@ impl Questions {
                 let meets = matches!(target, Target::Meeting(..));
                 let depth = i64::from(tree.depth(target.node()));
                 let depth = if self.goes_deep { -depth } else { depth };
-                keys.push((level(target.rounds(tree)), meets, !fails, question.asked, depth, target));
+                let order = (level(target.rounds(tree)), meets, !fails, is_taken(target));
+                keys.push((order, question.asked, depth, target));
             }
         }
         self.goes_deep = !self.goes_deep;
@@ -189,6 +199,15 @@ impl Questions {
     /// How many questions would be asked now.
     pub fn unsettled(&self, clauses: &Clauses) -> usize {
         self.all.values().filter(|question| question.waits(clauses)).count()
+    }
+}
+
+/// The place in the code of an event that has several outcomes, and its outcome.
+fn outcome_at(node: &Node) -> Option<(u64, u64)> {
+    let has_others = matches!(node.key, Key::Branch { .. } | Key::Defined { .. }) || may_fail(&node.key);
+    match node.outcome {
+        Outcome::Is(outcome) if has_others => Some((node.pc, outcome)),
+        _ => None,
     }
 }
 
