@@ -35,6 +35,11 @@
 //! repeated the same read or attempt more often than [`Options::rounds`] without an effect on others. What was said holds for
 //! the executions without such a place; [`Status::bounded`] says whether there may be others.
 //!
+//! Questions that need few rounds come first. Once those of at most r rounds are answered, no execution in which threads do
+//! at most r rounds leaves the tree, and none will as the tree grows: [`Status::completed`]. A thread that has done all
+//! rounds may stand where it is, as one that is blocked: if every other thread stands for ever as well, and did so before its
+//! last round began, the next round is like the last one. The execution that answers shows whether that is a livelock.
+//!
 //! This needs that a path has one next event, that the constraints say all of what operations do, and that the solver
 //! answers. Where that fails, [`Exactness`] says so. Tests compare the search with all schedules and all inputs of random
 //! programs.
