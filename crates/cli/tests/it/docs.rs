@@ -103,13 +103,14 @@ fn first_block(text: &str, language: &str) -> String {
 fn timeless(line: &str) -> String {
     let mut out = Vec::new();
     let counts = line.contains(" run with th") || line.contains(" that were run fail");
+    let is_minimised = line.contains(" minimised from ");
     let words: Vec<&str> = line.split(' ').collect();
     for (i, word) in words.iter().enumerate() {
         let seconds =
             words.get(i + 1).is_some_and(|next| *next == "s" || next.starts_with("s,") || *next == "s)");
         out.push(match word.parse::<f64>() {
             Ok(_) if seconds => "TIME",
-            Ok(_) if counts => "COUNT",
+            Ok(_) if counts || is_minimised && i > 0 && words[i - 1] == "by" => "COUNT",
             _ => word,
         });
     }
