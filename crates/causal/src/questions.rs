@@ -92,9 +92,6 @@ pub struct Questions {
     failures: BTreeSet<(u64, u64)>,
     /// Those to be asked, the next one last, as long as no execution adds anything. Answers only remove some.
     waiting: Option<Vec<Target>>,
-    /// Whether what is far from the beginning comes first: after every second execution. Some bugs need the one, some the
-    /// other.
-    goes_deep: bool,
 }
 
 impl Questions {
@@ -146,9 +143,9 @@ impl Questions {
     /// The question to ask next: first what needs few rounds of waiting loops; among those, outcomes that have led to a
     /// failure elsewhere, and accesses that may meet last; then deadlocks, and outcomes that no execution had at that place
     /// in the code, such as that of an assertion that fails; then what was never asked, and what is near the beginning or,
-    /// in turn, far from it.
-    pub fn next(&mut self, tree: &Tree, clauses: &Clauses) -> Option<Target> {
-        let mut waiting = self.waiting.take().unwrap_or_else(|| self.sorted(tree, clauses));
+    /// if `deep`, far from it. Some bugs need the one, some the other.
+    pub fn next(&mut self, tree: &Tree, clauses: &Clauses, deep: bool) -> Option<Target> {
+        let mut waiting = self.waiting.take().unwrap_or_else(|| self.sorted(tree, clauses, deep));
         let waits = |target: &Target| self.all.get(target).is_some_and(|question| question.waits(clauses));
         while waiting.pop_if(|target| !waits(target)).is_some() {}
         let next = waiting.last().copied();
@@ -157,7 +154,7 @@ impl Questions {
     }
 
     /// All that wait, the next one last.
-    fn sorted(&mut self, tree: &Tree, clauses: &Clauses) -> Vec<Target> {
+    fn sorted(&mut self, tree: &Tree, clauses: &Clauses, deep: bool) -> Vec<Target> {
         let seen = tree.nodes.iter().filter(|node| node.seen);
         let taken: HashSet<(u64, u64)> = seen.filter_map(outcome_at).collect();
         let is_taken = |target: Target| match target {
@@ -178,12 +175,11 @@ impl Questions {
                     matches!(target, Target::Reached(node) if self.failures.contains(&branch(tree, node)));
                 let meets = matches!(target, Target::Meeting(..));
                 let depth = i64::from(tree.depth(target.node()));
-                let depth = if self.goes_deep { -depth } else { depth };
+                let depth = if deep { -depth } else { depth };
                 let order = (level(target.rounds(tree)), meets, !fails, is_taken(target));
                 keys.push((order, question.asked, depth, target));
             }
         }
-        self.goes_deep = !self.goes_deep;
         keys.sort_unstable_by(|a, b| b.cmp(a));
         keys.into_iter().map(|(.., target)| target).collect()
     }

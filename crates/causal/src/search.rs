@@ -184,7 +184,9 @@ impl Causal {
         if self.counts.executions == 0 {
             return None;
         }
-        while let Some(target) = self.questions.next(&self.encoding.tree, &self.encoding.clauses) {
+        // A search that was saved and read back has run the same executions.
+        let deep = self.counts.executions.is_multiple_of(2);
+        while let Some(target) = self.questions.next(&self.encoding.tree, &self.encoding.clauses, deep) {
             if self.have_met(target) || self.has_looped(target) {
                 self.questions.set(target, State::Shown);
                 continue;
