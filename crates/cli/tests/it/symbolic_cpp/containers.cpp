@@ -193,9 +193,9 @@ static void threads() {
     }
     condition.notify_all();
     condition.notify_one();
-    printf("%d ", thread.joinable());
+    bool joinable = thread.joinable();
     thread.join();
-    printf("%d\n", thread.joinable());
+    printf("%d %d\n", joinable, thread.joinable());
     for (auto end : {&std::thread::join, &std::thread::detach}) {
         try {
             (thread.*end)();
