@@ -263,7 +263,7 @@ fn random_programs_agree_with_all_inputs() {
     const CONSTANTS: [u8; 3] = [10, 97, 200];
     const VALUES: [u8; 7] = [0, 10, 11, 97, 98, 200, 255];
     let (mut failing, mut clean) = (0, 0);
-    for seed in 0..heisen_testkit::usual_or_nightly(16, 300) {
+    for seed in 0..heisen_testkit::usual_or_nightly(8, 300) {
         let mut below = numbers(seed);
         // Up to 4 reads of 3 bytes in all, each in a way of its own, and some branches after each.
         let mut body = String::new();

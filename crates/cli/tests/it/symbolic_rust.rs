@@ -1,7 +1,7 @@
 //! Tests of the solver-driven search on Rust programs that call functions without instrumentation.
 
 use crate::symbolic::searched;
-use heisen_testkit::Sandbox;
+use heisen_testkit::{Sandbox, usual_or_nightly};
 
 /// The search finds no bug, and names these functions as a reason why it proves nothing.
 #[track_caller]
@@ -16,6 +16,9 @@ fn names(functions: &[&str], options: &[&str], program: &str) {
 
 #[test]
 fn functions_that_read_memory_or_files_are_named() {
+    if !usual_or_nightly(false, true) {
+        return;
+    }
     names(
         &["memmem", "read"],
         &["calls.rs"],
