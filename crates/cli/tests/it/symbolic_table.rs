@@ -13,12 +13,17 @@ fn search(strategy: &str, example: &str, options: &[&str]) -> Option<Value> {
     serde_json::from_str(&said.out).ok()
 }
 
-fn verdict(json: &Value) -> &'static str {
-    match (json["findings"].as_array().is_some_and(|all| !all.is_empty()), &json["complete"]) {
-        (true, _) => "bug",
-        (false, Value::Bool(true)) if json["rounds"].is_u64() => "proven within rounds",
-        (false, Value::Bool(true)) => "proven",
-        (false, _) => "nothing found",
+fn verdict(json: &Value) -> String {
+    let is_bug = json["findings"].as_array().is_some_and(|all| !all.is_empty());
+    let rounds = match json["complete"] {
+        Value::Bool(true) => json["rounds"].as_u64(),
+        _ => json["rounds_completed"].as_u64(),
+    };
+    match (is_bug, rounds, &json["complete"]) {
+        (true, ..) => "bug".into(),
+        (false, Some(rounds), _) => format!("proven within {rounds} rounds"),
+        (false, None, Value::Bool(true)) => "proven".into(),
+        (false, None, _) => "nothing found".into(),
     }
 }
 

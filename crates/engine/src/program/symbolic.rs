@@ -20,13 +20,17 @@ pub const C: &str = "clang";
 /// The compiler of C++.
 pub const CPP: &str = "clang++";
 
-/// How clang makes bitcode that loses no access to shared memory.
-const BITCODE: [&str; 8] = [
+/// How clang makes bitcode that loses no access to shared memory: not optimised yet, and without the marks of `-O0`, by which
+/// no function would ever be inlined. Headers see what they would see with `-O0`, because what glibc has inline otherwise
+/// hides functions that the runtime knows.
+const BITCODE: [&str; 10] = [
     "-c",
     "-emit-llvm",
-    "-O0",
+    "-O1",
+    "-U__OPTIMIZE__",
+    "-D__NO_INLINE__=1",
     "-Xclang",
-    "-disable-O0-optnone",
+    "-disable-llvm-passes",
     "-fno-lto",
     "-fno-sanitize=thread",
     // Options for the linker have no effect here.

@@ -59,7 +59,7 @@ fn section(names: &[String]) -> String {
 /// Where bitcode comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// From `clang -O0 -Xclang -disable-O0-optnone`.
+    /// From `clang -O1 -Xclang -disable-llvm-passes`.
     Unoptimised,
     /// From an optimiser that is not ours.
     Optimised,
