@@ -45,31 +45,34 @@ pub fn split(
             ir.remove_attribute(function, always_inline);
         }
     }
-    let mut copies: Vec<(Value, Value)> = Vec::new();
+    let mut copies: Vec<(Value, Value, Value)> = Vec::new();
     for &function in own.iter().filter(|&&function| can_be_copied(ir, function)) {
+        // The inliner refuses a function that calls itself. So meanwhile everybody calls a stand-in.
+        let stand_in = ir.add_like(function, "");
+        ir.use_instead(function, stand_in);
         let copy = ir.add_like(function, &format!("{}.plain", ir.name(function)));
         ir.set_linkage(copy, linkage::INTERNAL);
         ir.share_comdat(function, copy);
         ir.at_end(ir.append_block(copy, c""));
         let call = ir.forward(copy, function);
         ir.add_call_attribute(call, always_inline);
-        copies.push((function, copy));
+        copies.push((function, copy, stand_in));
     }
     machine.run(module, c"always-inline")?;
     let mut bodies = Vec::new();
     let mut publics: Vec<(Value, Value)> = Vec::new();
-    for (function, copy) in copies {
+    for (function, copy, stand_in) in copies {
         let is_call = |at: &Value| ir.is_call(*at) && ir.callee(*at) == function;
-        // A function that calls itself still does.
-        let inlined = !ir
-            .body(copy)
-            .iter()
-            .any(|at| is_call(at) && ir.call_has_attribute(*at, FUNCTION, always_inline));
+        let inlined = !ir.body(copy).iter().any(is_call);
         if inlined {
-            publics.push((function, jump(ir, runtime, function, copy)));
+            let public = jump(ir, runtime, function, copy);
+            ir.use_instead(stand_in, public);
+            publics.push((function, public));
         } else {
+            ir.use_instead(stand_in, function);
             ir.delete_function(copy);
         }
+        ir.delete_function(stand_in);
     }
     for full in own {
         let public =
