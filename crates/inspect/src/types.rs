@@ -386,11 +386,15 @@ impl<'t, 'd> Types<'t, 'd> {
                 }
                 let hidden = self.in_library(type_);
                 let mut members = self.members(type_, depth);
+                let mut ends: Vec<u64> = members.iter().map(|m| m.offset).collect();
+                ends.extend(self.size(type_));
+                // Clang only declares classes that a library defines. Such a member reaches to the next one.
+                let to_next = |m: &Member| {
+                    ends.iter().filter_map(|end| end.checked_sub(m.offset)).filter(|&size| size > 0).min()
+                };
                 members.retain(|m| {
-                    offset
-                        .checked_sub(m.offset)
-                        .zip(self.size(m.type_))
-                        .is_some_and(|(rest, size)| rest < size)
+                    let size = self.size(m.type_).or_else(|| to_next(m));
+                    offset.checked_sub(m.offset).zip(size).is_some_and(|(rest, size)| rest < size)
                 });
                 if hidden {
                     return members

@@ -96,6 +96,22 @@ fn threads_and_condition_variables_of_cpp() {
     proves(3, &waits("c.wait(l, [] { return ready; });"));
 }
 
+/// Clang says of a class that a library defines only that it exists.
+#[test]
+fn members_of_declared_classes_are_named() {
+    if !has_clang() {
+        return;
+    }
+    let text = program(
+        "struct Door { std::mutex m; std::condition_variable opens; bool open; } door;",
+        "std::thread t([] { std::unique_lock<std::mutex> l(door.m); door.opens.wait(l); });
+        door.opens.notify_one(); t.join();",
+    );
+    let json = search(&Sandbox::new(), 1, "door.cpp", &text);
+    let message = json["findings"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("condition variable door.opens"), "{json:#}");
+}
+
 #[test]
 fn a_thread_object_is_memory() {
     if !has_clang() {
