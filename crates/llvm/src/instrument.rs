@@ -11,7 +11,11 @@ use std::ptr::null_mut;
 use std::sync::Once;
 
 /// Without this option a read is not instrumented if the same location is written afterwards.
-const OPTIONS: [&CStr; 1] = [c"-tsan-instrument-read-before-write=1"];
+const OPTIONS: [&CStr; 2] = [
+    c"-tsan-instrument-read-before-write=1",
+    // Only small functions are inlined, because code grows some eightfold by instrumentation.
+    c"-inline-threshold=40",
+];
 
 /// The pass instruments only functions with this attribute.
 const ATTRIBUTE: &str = "sanitize_thread";
